@@ -73,7 +73,7 @@ class Matcher:
         if known is None:
             text = readable(action)
             reading = self._interpret(state, text)
-            known = self._cache[key] = (reading, self._repeated(state, text, reading))
+            known = self._cache[key] = (reading, self.repeated(state, text, reading))
             if len(self._cache) > CACHE_SIZE:
                 self._cache.popitem(last=False)
         reading, repeated = known
@@ -112,7 +112,7 @@ class Matcher:
             if nodes[candidate].id == choice:
                 reading = Reading(candidate, 1.0, decision, None, ((candidate, 1.0),))
                 text = readable(action[:MAX_ACTION_LENGTH])
-                return self._marked(state, text, reading, self._repeated(state, text, reading))
+                return self._marked(state, text, reading, self.repeated(state, text, reading))
         return _NO_READING._replace(decision=decision)
 
     def match_subtopics(self, text: str, candidates: tuple[int, ...], top: int = TOP_K) -> Reading:
@@ -165,7 +165,7 @@ class Matcher:
         matched = not decision and (state.phase != Phase.RESULT or self._names_subtopic(text))
         return matched and _READABLE.search(text) is not None
 
-    def _repeated(self, state: State, text: str, reading: Reading) -> tuple[ShownText, ...] | None:
+    def repeated(self, state: State, text: str, reading: Reading) -> tuple[ShownText, ...] | None:
         """Return the texts that an accepted action repeats once they are shown. See `Repeats.repeated`."""
         if reading.candidate < 0 or not reading.similarity >= self._threshold:
             return ()

@@ -26,6 +26,7 @@ from inquitree_gym.results.questions import AnswerFile, AskingResult, ask_questi
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import Player, by_player
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.worlds import actual_world, in_world
 
 PURPOSE = "probe"
 ProbeMode = Literal["context", "bare"]
@@ -85,8 +86,9 @@ class ProbeComparison:
 
 
 def probe_items(tree: Tree) -> list[ProbeItem]:
-    """Return every result of a tree, each study's true result before its fakes."""
-    return [ProbeItem(tree.id, study.id, fake) for study in tree.studies for fake in range(len(study.outcomes))]
+    """Return every result of a tree in its actual world, each study's true result before its fakes."""
+    studies = in_world(tree, actual_world(tree)).studies
+    return [ProbeItem(tree.id, study.id, fake) for study in studies for fake in range(len(study.outcomes))]
 
 
 async def probe(
@@ -185,7 +187,7 @@ def _request(tree: Tree, item: ProbeItem, prompts: Prompts) -> list[Message]:
     subtopic, study = next(
         (subtopic, study) for subtopic in tree.subtopics for study in subtopic.studies if study.id == item.study
     )
-    result = study.outcomes[item.fake][0]
+    result = _statement(tree, item)
     # Rendered as at the turn limit: without the request for a decision.
     shown = prompts.render("result", study=study.text, result=result, limit=True, again=False)
     request = prompts.render("probe_request", topic=tree.topic, subtopic=subtopic.text, shown=shown)
@@ -193,6 +195,10 @@ def _request(tree: Tree, item: ProbeItem, prompts: Prompts) -> list[Message]:
 
 
 def _bare_request(tree: Tree, item: ProbeItem, prompts: Prompts) -> list[Message]:
-    statement = next(study.outcomes[item.fake][0] for study in tree.studies if study.id == item.study)
-    request = prompts.render("probe_bare_request", statement=statement)
+    request = prompts.render("probe_bare_request", statement=_statement(tree, item))
     return [system(prompts.render("probe_bare_system")), user(request)]
+
+
+def _statement(tree: Tree, item: ProbeItem) -> str:
+    studies = in_world(tree, actual_world(tree)).studies
+    return next(study.results[item.fake] for study in studies if study.id == item.study)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from inquitree_gym.log.records import SIMILARITY_TOLERANCE
-from inquitree_gym.trees.schema import HINT_LEVELS
 
 if TYPE_CHECKING:
     from inquitree_gym.embeddings import TreeVectors
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 SIMILARITY = 0.9
 """Similarity to a text from which an action repeats it, unless it is nearer to the node that it was accepted for."""
-_OWN, _FIRST_RESULT = 0, HINT_LEVELS + 1
+_OWN = 0
 
 
 class ShownText(NamedTuple):
@@ -28,7 +27,7 @@ class ShownText(NamedTuple):
     node: int
     """Subtopic, or number of subtopics plus study, that it belongs to. -1 for the topic."""
     part: int
-    """0 for the text of the node, the level of a hint, or for results 5 plus the place in `Study.shown_texts`."""
+    """0 for the text of the node and, once a study was run, each of its results. Otherwise the level of a hint."""
 
 
 class Repeats:
@@ -66,25 +65,13 @@ class Repeats:
         for place, node in enumerate(nodes):
             yield from (ShownText(text, place, part) for part, text in enumerate((node.text, *node.hints)))
         for place, study in enumerate(tree.studies, n):
-            results = enumerate(study.shown_texts, _FIRST_RESULT)
-            yield from (ShownText(text, place, part) for part, text in results)
+            yield from (ShownText(text, place, _OWN) for text in study.shown_texts)
 
     def _is_shown(self, state: State, text: ShownText) -> bool:
         node, n = text.node, self._engine.n
         if node < 0 or text.part == _OWN:
             return node < 0 or (state.visits[node] if node < n else state.runs[node - n]) > 0
-        if text.part < _FIRST_RESULT:
-            return state.told[node] >= text.part
-        runs = range(1, state.runs[node - n] + 1)
-        return any(self._result(state, node - n, run) == text.part for run in runs)
-
-    def _result(self, state: State, study: int, run: int) -> int:
-        """Return the part that stands for the result of a run."""
-        outcome, wording = (
-            self._engine.outcome_shown(state, study, run),
-            self._engine.wording_shown(state.seed, study, run),
-        )
-        return _FIRST_RESULT + self._engine.outcomes_of[study] * wording + outcome
+        return state.told[node] >= text.part
 
     def _near(self, node: Candidate, text: str, others: Sequence[ShownText]) -> tuple[ShownText, ...]:
         """Return those of ``others`` that ``text`` is at least `SIMILARITY` to, and nearer to than to ``node``."""

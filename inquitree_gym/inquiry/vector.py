@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -18,10 +18,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.env import InquiryEnv, TreeLike
 from inquitree_gym.inquiry.keywords import InquiryKeywords, unpack_keywords
 from inquitree_gym.inquiry.llm_matcher import LOCAL, load_reader
-from inquitree_gym.trees import Tree, tree_seed
-
-if TYPE_CHECKING:
-    from inquitree_gym.trees import Difficulty
+from inquitree_gym.trees import Difficulty, Tree, tree_seed
 
 
 class InquiryVectorEnv(TextVectorEnv):
@@ -104,7 +101,7 @@ class SyntheticEnv(InquiryEnv):
             OptionError: an unknown split, setting or keyword, or a value out of range.
         """
         self.split = split
-        self.difficulty = generating.Difficulty.of(difficulty)
+        self.difficulty = Difficulty.of(difficulty)
         super().__init__(generating.synthetic_tree(tree_seed(0, split), self.difficulty.largest()), **keywords)
         self.runtimes = self.runtimes.within("episode")
 

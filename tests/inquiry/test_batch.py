@@ -153,7 +153,7 @@ def play(batch: InquiryBatchEnv, sync: SyncVectorEnv, rng: np.random.Generator, 
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
 @pytest.mark.parametrize("rules", ["default", "paper"])
 def test_whole_episodes_of_a_paper_end_with_the_same_rewards(rules: str, mode: AutoresetMode, minilm):
-    batch, sync = pair(5, mode, fake_level=4, max_turns=30, rules=rules)
+    batch, sync = pair(5, mode, fake_level=4, max_turns=30, rules=rules, exam="items")
     both(batch, sync, lambda env: env.reset(seed=7), "reset")
     total = np.zeros(5)
     ends, rng = play(batch, sync, np.random.default_rng(1), 150, 0.9), np.random.default_rng(2)
@@ -164,7 +164,7 @@ def test_whole_episodes_of_a_paper_end_with_the_same_rewards(rules: str, mode: A
         total += rewards
         if over.any() and mode == AutoresetMode.DISABLED:
             both(batch, sync, lambda env, over=over: env.reset(options={"reset_mask": over.copy()}), "reset")
-    assert total.max() > 0.2, "conclusions that earn something"
+    assert np.abs(total).max() > 0.05, "answers that earn something"
 
 
 def test_every_inquiry_may_have_a_tree_of_its_own_and_options_another_for_an_episode():
@@ -205,7 +205,7 @@ def test_trees_of_more_nodes_than_a_word_has_bits():
         assert ends >= 2
         assert beyond == 1, "subtopics of the second word were visited"
         index = InquiryBatchEnv(2, tree=big, embedder=LETTERS, observation="index", **rules)
-        assert index.single_observation_space.nvec.tolist()[1:] == [2**62, 2**8]
+        assert index.single_observation_space.nvec.tolist()[1:3] == [2**62, 2**8]
 
 
 def test_an_index_observation_names_text_and_visited_subtopics():

@@ -256,7 +256,7 @@ def test_every_keyword_reaches_the_inquiry_wherever_it_is_made(maker, tmp_path):
     where = {name: value for name, value in {"num_envs": 2, "tree": "paper8"}.items() if name in needed}
     reader = LLMReader(ChatModel("gpt-4o-mini"))
     more = {"prompts": tmp_path, "privileged": True, "render_mode": "ansi", "judge": (own := Own())}
-    rules = RULES | {"world": "actual"}
+    rules = RULES | {"evidence": "results"}
     made = maker(**where, **rules, embedder=LETTERS, reader=reader, **more)
     for each in made.envs if isinstance(made, InquiryVectorEnv) else [made.unwrapped]:
         assert each.rules.as_dict() == rules

@@ -47,7 +47,7 @@ def new_judge(service: Service, cache: Path, **settings: Any) -> LLMJudge:
 
 def open_env(tree: Tree, embedder: Embedder, judge: str | AsyncJudge) -> InquiryEnv:
     """An environment for the oracle."""
-    return InquiryEnv(tree, embedder=embedder, judge=judge, privileged=True)
+    return InquiryEnv(tree, embedder=embedder, judge=judge, exam="none", privileged=True)
 
 
 def grades(episode: Episode) -> list[Reply]:
@@ -78,7 +78,6 @@ def test_the_judge_sets_the_reward_and_every_reply_is_logged(tree, minilm, servi
     episode = play(open_env(tree, minilm, judge), OracleAgent(tree), 3, file=tmp_path / "a.jsonl")
     assert read_episode(tmp_path / "a.jsonl") == episode
     assert episode.footer.episode_return == pytest.approx(0.6)
-    assert play(open_env(tree, minilm, "local"), OracleAgent(tree), 3).footer.episode_return == 1
     assert len(grades(episode)) == len(service.requests) == 2
     last = episode.turns[-1]
     assert [reply.turn for reply in grades(episode)] == [last.turn] * 2
@@ -92,7 +91,7 @@ def test_the_papers_judge_gives_one_of_three_grades_and_the_rules_weigh_them(
 ):
     service.reply = Grader(lambda place, text, asked: 0.6)
     judge = new_judge(service, tmp_path / "cache", orders=1, variants=False)
-    env = InquiryEnv(tree, embedder=minilm, judge=judge, privileged=True, rules=rules)
+    env = InquiryEnv(tree, embedder=minilm, judge=judge, exam="none", privileged=True, rules=rules)
     episode = play(env, OracleAgent(tree), 3)  # which runs one of the first item's two studies
     assert episode.footer.episode_return == pytest.approx(0.6 * share)
     assert episode.judge["name"] == "llm-paper:gpt-4o-mini"
@@ -105,7 +104,7 @@ def test_a_cap_is_no_reward_of_zero_either(tree: Tree, minilm: Embedder, service
     service.reply = Grader(lambda place, text, asked: 1)
     judge = new_judge(service, tmp_path, budget=Budget(max_total_tokens=1))
     with pytest.raises(BudgetError, match="not asked: the budget is used up"):
-        conclude(InquiryEnv(tree, embedder=minilm, judge=judge))
+        conclude(open_env(tree, minilm, judge))
 
 
 def test_an_unreadable_verdict_adds_nothing_and_is_logged_with_its_fault(tree, minilm, service, judge):
@@ -117,19 +116,19 @@ def test_an_unreadable_verdict_adds_nothing_and_is_logged_with_its_fault(tree, m
 
 
 def test_a_judge_may_be_an_object_of_ones_own(tree: Tree, minilm: Embedder):
-    env = LogEpisodes(InquiryEnv(tree, embedder=minilm, judge=Own(), privileged=True))
+    env = LogEpisodes(open_env(tree, minilm, Own()))
     episode = play(env, OracleAgent(tree), 0)
     items = len(tree.conclusions)
     spoken = "so" in episode.actions[-1]
     assert episode.footer.episode_return == pytest.approx(spoken * (items - 1) / items)
     assert episode.judge == {"name": "own", "version": 4, "word": "so"}
     with pytest.raises(JudgeError, match=r"a judgement of three must have 3 verdicts, .* got 2"):
-        conclude(InquiryEnv(tree, embedder=minilm, judge=Own(2)))
+        conclude(open_env(tree, minilm, Own(2)))
 
 
 def test_a_vector_environment_judges_at_the_same_time_or_takes_no_step(tree, minilm, service, judge):
     meet(service, 2, Grader(lambda place, text, asked: 1))
-    env = InquiryVectorEnv(2, tree=tree, embedder=minilm, judge=judge, max_turns=1)
+    env = InquiryVectorEnv(2, tree=tree, embedder=minilm, judge=judge, exam="none", max_turns=1)
     env.reset(seed=0)
     env.step(["whatever", "something"])
     _, rewards, ended, _, _ = env.step(["1. One.", "1. Another."])
@@ -148,13 +147,13 @@ def test_names_of_judges_and_what_is_none(tree, minilm, service, tmp_path, monke
     monkeypatch.setenv("OPENAI_BASE_URL", service.address)
     service.reply = Grader(lambda place, text, asked: 1)
     for name, requests in (("llm:openai/gpt-4o-mini", 2), ("llm-paper:openai/gpt-4o-mini", 3)):
-        made = gym.make("InquiTree-v0", tree=tree, embedder=minilm, judge=name)
+        made = gym.make("InquiTree-v0", tree=tree, embedder=minilm, judge=name, exam="none")
         conclude(made.unwrapped)
         assert (made.unwrapped.judging.judge.name, len(service.requests)) == (name, requests)
-    for wrong in ("llm", "gpt-4o", "local "):
+    for wrong in ("llm", "gpt-4o", "local"):
         with pytest.raises(OptionError, match="no judge is called"):
             InquiryEnv(tree, embedder=minilm, judge=wrong)
     with pytest.raises(OptionError, match="have the members of AsyncJudge, got 3"):
         InquiryEnv(tree, embedder=minilm, judge=3)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="unknown option 'judge'"):
-        InquiryBatchEnv(2, tree=tree, judge="local")  # type: ignore[call-arg]
+        InquiryBatchEnv(2, tree=tree, judge="llm:gpt-4o")  # type: ignore[call-arg]

@@ -70,7 +70,7 @@ def test_a_shorter_text_keeps_angles_roughly(minilm):
     pairs = [(row[-384:], found[-96:]) for (row, _), (found, _) in zip(walk(whole, 2), walk(short, 2), strict=True)]
     # Angles alone: the length of a short row is about 1 only.
     long, brief = (unit_rows(np.stack(side)) for side in zip(*pairs, strict=True))
-    assert np.abs(long @ long.T - brief @ brief.T).max() < 0.3
+    assert np.abs(long @ long.T - brief @ brief.T).max() < 0.35
     assert np.corrcoef((long @ long.T).ravel(), (brief @ brief.T).ravel())[0, 1] > 0.9
     same = EmbeddingObservation(MenuActions(InquiryEnv(TREE)), text_dim=384)
     np.testing.assert_array_equal(same.reset(seed=2)[0], whole.reset(seed=2)[0])

@@ -44,15 +44,17 @@ def test_it_sees_what_the_discrete_view_shows_and_says_what_it_would_say(
 
     row, _ = menu.reset(seed=seed)
     rng = np.random.default_rng(menu.unwrapped.agent_seed)
-    total = 0.0
-    for (found, open_then), turn in zip(seen, episode.turns, strict=True):
+    total, turns_played = 0.0, iter(episode.turns)
+    for found, open_then in seen:
         mask = menu.get_wrapper_attr("action_masks")()
-        if episode_phase(row) == Phase.CONCLUSION:  # of what was entered as the limit struck, no text tells
+        phase = episode_phase(row)
+        if phase >= Phase.CONCLUSION:  # of what was entered as the limit struck, no text tells
             found[7:12] = row[7:12]
         np.testing.assert_allclose(found, row, atol=1e-5)
         np.testing.assert_array_equal(open_then, mask)
         action = int((rng.random(len(mask)) * (mask if masked else 1)).argmax())
-        assert turn.action == menu.get_wrapper_attr("menu").text(action, menu.unwrapped.state)
+        if phase != Phase.EXAM:  # which it answers item by item, and hands in at once
+            assert next(turns_played).action == menu.get_wrapper_attr("menu").texts[action]
         row, reward, over, _, _ = menu.step(action)
         total += float(reward)
     assert over

@@ -25,6 +25,7 @@ from inquitree_gym.inquiry.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GA
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees.worlds import actual_world, in_world
 from tests.inquiry.test_vigilance_trend import played, shown
 from tests.servers import FILTERED, Hourglass, Service, failed, said
 from tests.strategies import make_tree
@@ -36,7 +37,9 @@ class Checker:
     """A perfect checker of some trees; doubts the texts that ``wrongly`` names the other way round."""
 
     def __init__(self, *trees: Tree, wrongly: str = "") -> None:
-        self.fakes = {fake.text for tree in trees for study in tree.studies for fake in study.fakes}
+        self.fakes = {
+            fake for tree in trees for study in in_world(tree, actual_world(tree)).studies for fake in study.results[1:]
+        }
         self.wrongly = wrongly
 
     def __call__(self, body: dict) -> str:

@@ -120,7 +120,7 @@ def test_an_episode_is_logged_with_its_reader_and_replayed_without_a_request(tre
     episode = play(open_env(tree, minilm, reader), OracleAgent(tree), 3, file=tmp_path / "a.jsonl")
     assert read_episode(tmp_path / "a.jsonl") == episode
     assert episode.status == "concluded"
-    assert len(episode.turns) == 3 * len(tree.subtopics) + 1
+    assert len(episode.turns) == 3 * len(tree.subtopics) + 2
     assert episode.header.setup.reader == reader.config
     assert reader.config["name"] == reader.name == "llm:gpt-4o-mini"
     assert len(readings(episode)) == len(service.requests) == 2 * len(tree.subtopics)

@@ -106,7 +106,7 @@ def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_p
     TreeVectors(mine, minilm).of(mine.topic)
     actions = [
         *("", mine.subtopics[0].text, mine.studies[0].text, "explore new subtopic"),
-        *(mine.subtopics[1].text, mine.studies[1].text, "draw conclusion", "1. " + mine.conclusions[0].text),
+        *(mine.subtopics[1].text, mine.studies[1].text, "draw conclusion", "1. It is.", "1 A"),
     ]
     monkeypatch.chdir(tmp_path)
     found = in_new_process(
@@ -138,9 +138,10 @@ def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_p
     assert found["tree"] == mine.digest, "the first folder wins"
     assert mine.topic in found["observation"]
     assert found["states"] == [
-        *("topic", "subtopic", "result", "topic", "subtopic", "result", "conclusion", "end")
+        *("topic", "subtopic", "result", "topic", "subtopic", "result", "conclusion", "exam", "end")
     ]  # fmt: skip
-    assert found["reward"] == [0.0] * 8, "at level 10 no result was true"
+    assert found["reward"][:-1] == [0.0] * 8
+    assert found["reward"][-1] != 0, "an answer, right or wrong, to what a proposal of its own has found"
 
 
 def test_without_folders_nothing_is_told(shipped):

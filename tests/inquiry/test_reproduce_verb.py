@@ -11,6 +11,7 @@ import pytest
 from inquitree_gym.inquiry.paper.studies import TARGETS
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import load_tree
+from inquitree_gym.trees.worlds import actual_world, in_world
 from tests.contract.command_line import inquitree
 from tests.results.html import read_page
 from tests.servers import Body, Service, failed
@@ -44,7 +45,7 @@ def test_the_commands_of_the_page_make_their_figures(command: str, tmp_path: Pat
     assert "inquitree-gym" in (tmp_path / f"{target}.md").read_text()
     assert {file.suffix for file in (tmp_path / f"{target}-tables").iterdir()} == {".csv", ".md", ".tex"}
     if flags:
-        assert "judged by none; name one with --judge" in " ".join(page.text.split())
+        assert "none; name one with --judge" in " ".join(page.text.split())
         assert "Conclusions are not judged: name a judge with --judge." in " ".join(page.text.split())
         assert "differs from the paper's experiment: papers: 2 in the place of" in page.text
         (episode, *_) = sorted((tmp_path / "run" / "episodes").iterdir())
@@ -65,7 +66,8 @@ def test_a_model_is_played_probed_and_judged_once(service: Service, tmp_path: Pa
     assert done.status == 0, done.err
     assert {request.body.get("max_completion_tokens") for request in service.requests} >= {900}
     page = (tmp_path / "fig3.md").read_text()
-    fakes = sum(len(study.fakes) for name in ("paper2", "paper17") for study in load_tree(name).studies)
+    told = [in_world(tree, actual_world(tree)) for tree in map(load_tree, ("paper2", "paper17"))]
+    fakes = sum(len(study.outcomes) - 1 for each in told for study in each.studies)
     assert f"| openai/o3 (high) | {fakes} | 1.000 |" in page, "the control calls every fake invalid"
     assert "judged by llm-paper:gpt-4o-mini v1; rules: paper" in page
     assert re.search(r"\| llm openai/o3 \(high\) \| 3 \| 2 \| 0\.000 \| undefined \|", page)

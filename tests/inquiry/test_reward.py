@@ -155,7 +155,7 @@ def shaped_pair(mode: AutoresetMode, width: int, **rules: Any) -> tuple[VectorRe
         {"fake_level": 4, "redo_turn": True, "max_turns": 9},
         {"fake_level": 10, "feedback": "hint", "max_turns": None},
         {"max_turns": 4},
-        {"rules": "paper", "fake_level": 5, "max_turns": 9},
+        {"rules": "paper", "exam": "items", "fake_level": 5, "max_turns": 9},
         {"fake_level": 5, "threshold": 0.0, "reruns": "match"},
     ],
     ids=str,

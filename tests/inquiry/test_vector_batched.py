@@ -149,10 +149,6 @@ def test_a_step_embeds_all_its_texts_in_one_call(minilm, monkeypatch):
     env.step(("a first new text", "a second new text", FIRST.text, "a first new text"))
     assert calls == [["a first new text", "a second new text"]]
     calls.clear()
-    env.step(("Ring neurons hold the heading. They drift.", "", "The heading is lost at once, always.", TRUTH))
-    claims = ["Ring neurons hold the heading.", "The heading is lost at once, always."]
-    assert [sorted(call) for call in calls] == [claims, claims], "the judge embeds in two spaces, each in one call"
-    calls.clear()
     env.step(("what is said to an episode that starts anew is not read",) * 4)
     assert calls == []
     env.close()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.weights
 
 @pytest.fixture(scope="module")
 def cases() -> list[MatchingCase]:
-    sets = [each for each in load_proposals() if each.tree in ("paper2", "paper8")]
+    sets = [each for each in load_proposals() if each.tree in ("paper8", "paper17")]
     return [case for case in matching_cases(sets) if case.origin == "played"][::4]
 
 
@@ -63,12 +63,12 @@ def test_the_tool_prints_shares_and_kappa(service: Service, tmp_path: Path):
     def run(*more: object) -> Done:
         return run_tool(app, *more, *flags)
 
-    status, out, _ = run("llm:gpt-4o-mini", "--papers", "2", "--json")
+    status, out, _ = run("llm:gpt-4o-mini", "--papers", "8", "--json")
     found = json.loads(out)
     assert status == 0
     assert (found["asked"]["refused"]["mean"], found["unread"]) == (1, 0)
     assert found["paid"]["replies"] == len(service.requests) > 5
-    status, out, err = run("llm:gpt-4o-mini", "--papers", "paper2", "--max-concurrency", 2)
+    status, out, err = run("llm:gpt-4o-mini", "--papers", "paper8", "--max-concurrency", 2)
     assert status == 0
     assert "llm:gpt-4o-mini" in out
     assert "understood" in out

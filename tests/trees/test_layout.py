@@ -33,7 +33,7 @@ def test_boxes_of_a_layer_never_overlap_and_stay_in_the_picture(tree: Tree) -> N
 @given(TREES)
 def test_an_arrow_joins_a_prerequisite_to_its_subtopic_layer_by_layer(tree: Tree) -> None:
     layout = place(layers(tree))
-    wanted = [(name, subtopic.id) for subtopic in tree.subtopics for name in subtopic.prerequisites]
+    wanted = [(name, subtopic.id) for subtopic in tree.subtopics for name in subtopic.requires]
     ends = [(arrow[0], arrow[-1]) for arrow in layout.arrows]
     assert sorted(ends) == sorted((layout.centres[above], layout.centres[below]) for above, below in wanted)
     assert {name: y for name, (_, y) in layout.centres.items()} == depths(tree)

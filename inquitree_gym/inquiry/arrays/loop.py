@@ -21,8 +21,8 @@ BLOCK = 512
 """Inquiries in a block."""
 CONTEXTS = len(Phase)
 """Reading contexts, and masks, before those of the subtopics: the phases. In most of these nothing is read."""
-ANSWER = 3
-"""Numbers of a reading in a menu: candidate, decision, 1 if it is near enough."""
+ANSWER = 4
+"""Numbers of a reading in a menu: candidate, decision, 1 if it is near enough, and where to find what it repeats."""
 WORD_BITS = 62
 """Subtopics in a word of an index observation: a signed 64-bit integer holds every pattern and their number."""
 COUNT_BITS, COUNTS = 7, 8
@@ -74,7 +74,11 @@ class Tables(NamedTuple):
     trees: Buffer
     """Tables of the engine. See `rows`."""
     readings: Buffer
-    """`ANSWER` numbers for each reading context and action of each tree."""
+    """`ANSWER` numbers for each reading context and action of each tree, then lists of what texts repeat.
+
+    A list is its length, then pairs: a column of a row, and the least number there with which a text that is repeated
+    was shown. It is found by its distance from the first number of the tree, 0 for none.
+    """
     masks: Buffer
     """Open actions of each tree as words of eight bytes: a row for each phase, then for each subtopic."""
     texts: Buffer
@@ -161,10 +165,15 @@ def read_actions(first: int, end: int, played: Inquiries, tables: Tables, moves:
         row = i * width
         phase = rows[row + at.PHASE]
         context = CONTEXTS + rows[row + at.SUBTOPIC] if phase == turn.AT_SUBTOPIC else phase
-        read = trees[rows[row + at.TREE] + at.READINGS] + (context * n_actions + actions[i]) * ANSWER
-        to = i * turn.READING
+        start, to = trees[rows[row + at.TREE] + at.READINGS], i * turn.READING
+        read = start + (context * n_actions + actions[i]) * ANSWER
         readings[to], readings[to + 1], readings[to + 2] = menus[read], menus[read + 1], menus[read + 2]
         readings[to + 3] = 0
+        if menus[read + 3]:
+            pairs = start + menus[read + 3]
+            for k in range(pairs + 1, pairs + 1 + 2 * menus[pairs], 2):
+                if rows[row + menus[k]] >= menus[k + 1]:
+                    readings[to + 3] = 1
 
 
 def next_seed(first: int, episode: int) -> int:

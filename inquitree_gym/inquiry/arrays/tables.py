@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,17 @@ from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.arrays.loop import ANSWER, CONTEXTS, RESULT_STATES, TEXT_HEAD, Tables, mask_words
 from inquitree_gym.inquiry.engine import ObservationKind, Phase, Reading, Rules
-from inquitree_gym.inquiry.engine.rows import MASKS, READINGS, TEXTS, Slots, tree_table
+from inquitree_gym.inquiry.engine.rows import MASKS, READINGS, ROW_HEAD, TEXTS, TREE, Slots, tree_table
 from inquitree_gym.inquiry.menu import Menu, MenuSize
 from inquitree_gym.inquiry.observations import LIMIT, ObservationKey, observation_keys
+from inquitree_gym.inquiry.repeats import ShownText
 from inquitree_gym.inquiry.runtime import RuntimeCache, TreeRuntime
 from inquitree_gym.log.records import SIMILARITY_TOLERANCE
 from inquitree_gym.text_limits import readable
 from inquitree_gym.trees import HINT_LEVELS, Tree
 
-MAX_READINGS = 1 << 26
-"""Most readings of one tree's menu: 400 MB."""
+MAX_READINGS = 1 << 24
+"""Most readings of one tree's menu: 270 MB."""
 MAX_CACHED_TREES = 64
 """Trees kept besides those that the environment was made with."""
 
@@ -38,7 +39,7 @@ class TreeTables:
     runtime: TreeRuntime
     menu: Menu
     engine: Ints
-    readings: NDArray[np.int16]
+    readings: NDArray[np.int32]
     masks: Ints
     texts: NDArray[np.int32]
 
@@ -82,21 +83,39 @@ class _MenuReader:
         self._state = self._engine.start(0).state.replace(visits=(1,) * n, runs=(1,) * studies)
         self._threshold = -1.0 if runtime.rules.threshold is None else runtime.rules.threshold
 
-    def read(self, menu: Menu) -> NDArray[np.int16]:
-        """Return the readings, flat: context by context, action by action."""
-        found = np.zeros((CONTEXTS + self._engine.n, menu.size.actions, ANSWER), np.int16)
+    def read(self, menu: Menu) -> NDArray[np.int32]:
+        """Return the readings, flat, context by context, action by action, and the lists. See `Tables.readings`."""
+        found = np.zeros((CONTEXTS + self._engine.n, menu.size.actions, ANSWER), np.int32)
         found[:, :, 0] = -1
+        self._slots, self._lists, self._end = Slots(*menu.size), {}, found.size
         for action, text in enumerate(menu.texts):
             self._settle(readable(text))
             for phase in (Phase.TOPIC, Phase.RESULT, Phase.EXAM):
                 reading = self._runtime.matcher.read(self._state.replace(phase=phase), text)
-                found[phase, action] = self._numbers(reading)
-            found[CONTEXTS:, action] = [self._numbers(reading) for reading in self._designs(text)]
-        return found.reshape(-1)
+                found[phase, action] = self._numbers(phase, text, reading)
+            found[CONTEXTS:, action] = [self._numbers(Phase.SUBTOPIC, text, each) for each in self._designs(text)]
+        lists = chain.from_iterable((len(each) // 2, *each) for each in self._lists)
+        return np.concatenate([found.reshape(-1), np.fromiter(lists, np.int32)])
 
-    def _numbers(self, reading: Reading) -> tuple[int, int, int]:
+    def _numbers(self, phase: Phase, text: str, reading: Reading) -> tuple[int, int, int, int]:
         near = reading.candidate >= 0 and reading.similarity >= self._threshold
-        return reading.candidate, reading.decision, near
+        read = near and phase != Phase.EXAM
+        found = (
+            self._runtime.matcher.repeated(self._state.replace(phase=phase), readable(text), reading) if read else ()
+        )
+        repeated = tuple(chain.from_iterable(dict.fromkeys(map(self._seen, found or ()))))
+        if repeated and repeated not in self._lists:
+            self._lists[repeated] = self._end
+            self._end += 1 + len(repeated)
+        return reading.candidate, reading.decision, near, self._lists.get(repeated, 0)
+
+    def _seen(self, text: ShownText) -> tuple[int, int]:
+        """Return a column of a row, and the least number there with which ``text`` was shown."""
+        n, (subtopics, studies, _) = self._engine.n, self._slots
+        if text.node < 0:
+            return TREE, 0
+        slot = text.node if text.node < n else subtopics + text.node - n
+        return (ROW_HEAD + slot, 1) if text.part == 0 else (ROW_HEAD + subtopics + 3 * studies + slot, text.part)
 
     def _designs(self, text: str) -> Iterator[Reading]:
         """Yield the reading of a text at each subtopic. Its similarities are computed once."""
