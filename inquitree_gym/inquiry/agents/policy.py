@@ -126,8 +126,7 @@ class PolicyAgent(BaselineAgent):
             size: slots for subtopics and studies in the training. None for those of the tree.
             tally: True if the training observed the tally.
             text_dim: length of the text features in the training. None for the embedder's own.
-            rules: rules of the episodes. The mask depends on ``candidates``, ``explore`` and ``named_at_result``. None
-                for the default.
+            rules: rules of the episodes, on which the mask depends. None for the default.
 
         Raises:
             OptionError: the tree does not fit into ``size``, or ``size`` or ``text_dim`` is out of range.
@@ -144,6 +143,7 @@ class PolicyAgent(BaselineAgent):
         self._observations = ObservationRenderer(vectors.tree, inquiry_prompts(), self._engine)
         self._marks = marks_of(vectors.tree)
         self._state = self._engine.start(0).state
+        self._sheet = ""
 
     @property
     def config(self) -> dict[str, Any]:
@@ -157,9 +157,13 @@ class PolicyAgent(BaselineAgent):
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the text of the policy's action."""
+        before = self._state.phase
         self._state = state = self._take(observation, Phase[info["state"].upper()])
         if state.phase == Phase.EXAM:
-            return write_sheet(Sheet(tuple(self._answers(state))), shown_layout(self._vectors.tree, observation))
+            if before != Phase.EXAM:  # an empty sheet is asked for again, and a policy has nothing to add
+                answers = Sheet(tuple(self._answers(state)))
+                self._sheet = write_sheet(answers, shown_layout(self._vectors.tree, observation))
+            return self._sheet
         texts: tuple[str, ...] = self._menu.texts
         return texts[self._choose(state, info["hint_level"], observation)]
 
