@@ -31,7 +31,7 @@ class SessionScore:
     reward: float
     """Sum of the rewards of the environment."""
     turns: int
-    """Actions that were played, the conclusion among them."""
+    """Actions that were played, conclusion and exam among them."""
     values: Mapping[str, float | None]
     """Measures of the kind of environment by name. None where an episode has no value."""
 

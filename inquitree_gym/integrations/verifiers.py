@@ -35,7 +35,9 @@ PLAYER = "llm"
 
 Value = str | int | float | bool | list[Any] | dict[str, Any] | None
 _FIELDS: dict[str, Any] = {
-    name: (Value, None) for of_kind in kinds_with("settings") for name in of_kind.settings.model_fields
+    name: (Value, None)
+    for of_kind in kinds_with("settings")
+    for name in (*of_kind.settings.model_fields, *of_kind.settings.hidden_rules)
 }
 """Settings of all kinds by name. One that is None has the default of its kind."""
 _KindSettings: Any = create_model("_KindSettings", __base__=vf.TasksetConfig, **_FIELDS)
