@@ -57,6 +57,8 @@ class KindSettings(BaseModel):
     """Settings of these agents."""
     formulas: ClassVar[type[OptionTable]] = OptionTable
     """Choices of formulas for the measures. See `KindResults.with_formulas`."""
+    hidden_rules: ClassVar[tuple[str, ...]] = ()
+    """Entries of a field ``rules`` that clients of a server are not shown. Each may be given like a field, too."""
     report: ClassVar[type[OptionTable]] = OptionTable
     """Further options of a report. See `KindPages.addition`."""
 

@@ -99,6 +99,10 @@ class ChatAgent(BaselineAgent):
         """Return the action in a reply."""
         return self._take(reply)
 
+    def told(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return an observation as the model is told it."""
+        return observation
+
     def messages_of(self, episode: Episode[Any]) -> list[Message]:
         """Return the conversation of a logged episode. A malformed reply is left out where it was corrected."""
         messages = [system(self.system_text)]

@@ -54,6 +54,7 @@ class InquirySettings(KindSettings):
     short: ClassVar[Mapping[str, str]] = {"fake_level": "f"}
     model_agents: ClassVar[tuple[str, ...]] = ("llm", "sceptic", "recall")
     agent: ClassVar[type[AgentSettings]] = InquiryAgentSettings
+    hidden_rules: ClassVar[tuple[str, ...]] = ("world",)
 
     fake_level: Annotated[tuple[FakeLevel, ...], BeforeValidator(as_tuple)] = Field(
         default=(0,), min_length=1, description="Fake levels: results are fake with probability LEVEL/10."
@@ -75,6 +76,16 @@ class InquirySettings(KindSettings):
         default="3n",
         description="Turn limit: a number, a formula such as 3n+3, or none; by default 3n, in the preset paper 11n.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _world_of_rules(cls, given: Any) -> Any:
+        """Put a world that is given like a field among the rules."""
+        rules = _by_name(given.get("rules") or {}) if isinstance(given, dict) else None
+        if not isinstance(rules, dict) or "world" not in given:
+            return given
+        others = {name: value for name, value in given.items() if name != "world"}
+        return {**others, "rules": {**rules, "world": given["world"]}}
 
     @model_validator(mode="before")
     @classmethod
@@ -104,8 +115,12 @@ class InquirySettings(KindSettings):
         return _expanded(self.rules)
 
     def options(self, cell: Mapping[str, Scalar], task: Any) -> dict[str, Any]:
-        """Return the rules that are set, the fake level, and the turn limit."""
-        return {**self.chosen_rules(), **cell, "max_turns": self.max_turns}
+        """Return the rules that are set, the fake level, and the turn limit. See `poles_in` for the errors."""
+        from inquitree_gym.trees.worlds import poles_in
+
+        rules = self.chosen_rules()
+        poles_in(task, rules.get("world", "any"))
+        return {**rules, **cell, "max_turns": self.max_turns}
 
     def services(self) -> tuple[Mapping[str, Any], ...]:
         """Return the settings of the reader's model."""

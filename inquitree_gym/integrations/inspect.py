@@ -53,7 +53,7 @@ from inquitree_gym.results.score import score_episode
 from inquitree_gym.rollout import aplay, in_step_thread
 from inquitree_gym.runs.study import ALL
 
-VERSION = 1
+VERSION = 2
 """Version of the task, higher with every change that moves a score."""
 _SCORES = "inquitree"
 """Entry of a sample's store: scores and fingerprint, or nothing without a conclusion."""

@@ -40,7 +40,7 @@ class EpisodeAction(Action):
 
 
 class EpisodeObservation(Observation):
-    """An observation. ``reward`` is that of the whole episode at its end, and 0 before."""
+    """An observation. ``reward`` is that of the whole episode at its end, in [-1, 1] for inquiries, and 0 before."""
 
     text: str
 
@@ -49,7 +49,7 @@ class EpisodeState(State):
     """Course of a session, without anything that an agent must not see."""
 
     task: str | None = None
-    """Key of the task, such as ``paper12@1/s0``. None before the first reset."""
+    """Key of the task, such as ``paper12@1/s0``, without the world. None before the first reset."""
     over: bool = False
 
 
@@ -82,7 +82,7 @@ class EpisodeEnvironment(Environment[EpisodeAction, EpisodeObservation, EpisodeS
         self.close()
         self._session = EpisodeSession(task, folder=self._episodes, agent={"name": "openenv"})
         text = self._session.begin()
-        self._state = EpisodeState(episode_id=episode_id, task=task.key)
+        self._state = EpisodeState(episode_id=episode_id, task=task.shown.key)
         return EpisodeObservation(text=text, reward=0.0)
 
     async def reset_async(
@@ -151,10 +151,12 @@ class EpisodeEnvironment(Environment[EpisodeAction, EpisodeObservation, EpisodeS
     def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[dict[str, Any]]:
         """Return tasks from ``start`` up to ``stop``. An unknown split has none."""
         tasks = self._tasks[start:stop] if split == SPLIT else ()
-        return [{"id": task.key, "paper": task.task, "seed": task.seed, **task.cell, **task.settings} for task in tasks]
+        shown = [task.shown for task in tasks]
+        return [{"id": task.key, "paper": task.task, "seed": task.seed, **task.cell, **task.settings} for task in shown]
 
     def _chosen(self, seed: int | None, options: dict[str, Any]) -> EpisodeTask:
-        known = ("paper", "split", "index", *kind(self._tasks[0].kind).settings.model_fields)
+        model = kind(self._tasks[0].kind).settings
+        known = ("paper", "split", "index", *model.model_fields, *model.hidden_rules)
         for name in options:
             if name not in known:
                 raise OptionError(f"unknown option '{name}'{suggest(name, known)}; known: seed, {', '.join(known)}")

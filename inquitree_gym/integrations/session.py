@@ -31,7 +31,7 @@ class SessionScore:
     reward: float
     """Sum of the rewards of the environment."""
     turns: int
-    """Actions that were played, the conclusion among them."""
+    """Actions that were played, conclusion and exam among them."""
     values: Mapping[str, float | None]
     """Measures of the kind of environment by name. None where an episode has no value."""
 
@@ -74,6 +74,8 @@ class EpisodeSession:
         self.task = task
         self.observation = ""
         """The newest observation. Empty before `begin`."""
+        self.info: dict[str, Any] = {}
+        """Info of the newest observation."""
         self.over = False
         """True once the episode has ended."""
         self._is_moving = False
@@ -101,7 +103,7 @@ class EpisodeSession:
             OptionError: a rule of the task is unknown or out of range.
         """
         self.over = False
-        self.observation, _ = self._log.reset(seed=self.task.seed, options=self.task.options)
+        self.observation, self.info = self._log.reset(seed=self.task.seed, options=self.task.options)
         while (logged := self._log.expected) is not None:
             self._step(logged.action)
         return self.observation
@@ -148,7 +150,7 @@ class EpisodeSession:
         self._log.close()
 
     def _step(self, text: str) -> None:
-        self.observation, _, terminated, truncated, _ = self._log.step(text)
+        self.observation, _, terminated, truncated, self.info = self._log.step(text)
         self.over = terminated or truncated
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, get_origin
 
@@ -37,6 +37,14 @@ class EpisodeTask:
         """Name, such as ``paper12@1/fake_level=3/s0``. Settings that are not the default come last."""
         cell = [f"{name}={value}" for name, value in self.cell.items()]
         return "/".join([f"{self.task}@{self.version}", *cell, f"s{self.seed}", *_words(self.settings)])
+
+    @property
+    def shown(self) -> EpisodeTask:
+        """The task without what a client must not see, such as the world of an inquiry."""
+        hidden = kind(self.kind).settings.hidden_rules
+        rules = {name: value for name, value in self.settings.get("rules", {}).items() if name not in hidden}
+        others = {name: value for name, value in self.settings.items() if name != "rules"}
+        return replace(self, settings=others | ({"rules": rules} if rules else {}))
 
     @property
     def parsed(self) -> Any:
@@ -85,7 +93,7 @@ def make_tasks(
         env: kind of environment.
         seeds: number of seeds, 0, 1, 2, …, or the seeds themselves.
         settings: settings of the kind, as in its table in a study file. Those of its grid take one value or several, as
-            a list or separated by commas, such as ``fake_level=[0, 3]``.
+            a list or separated by commas, such as ``fake_level=[0, 3]``. Inquiries also take ``world``.
 
     Raises:
         OptionError: a value is out of range, a setting is unknown, or a task is named by a path.
@@ -101,6 +109,8 @@ def make_tasks(
     cells = parsed.cells()
     if (count := len(loaded) * len(cells) * len(numbers)) > MAX_EPISODES:
         raise OptionError(f"{count:,} tasks are more than {MAX_EPISODES:,}; choose fewer seeds")
+    for task in loaded:
+        parsed.options(cells[0], task)  # refuses what a task does not have
     others = _deciding(type(parsed), parsed.model_dump(mode="json", exclude=set(parsed.grid), exclude_unset=True))
     return tuple(
         EpisodeTask(env, task.id, task.version, seed, cell, others)

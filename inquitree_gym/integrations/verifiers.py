@@ -35,7 +35,9 @@ PLAYER = "llm"
 
 Value = str | int | float | bool | list[Any] | dict[str, Any] | None
 _FIELDS: dict[str, Any] = {
-    name: (Value, None) for of_kind in kinds_with("settings") for name in of_kind.settings.model_fields
+    name: (Value, None)
+    for of_kind in kinds_with("settings")
+    for name in (*of_kind.settings.model_fields, *of_kind.settings.hidden_rules)
 }
 """Settings of all kinds by name. One that is None has the default of its kind."""
 _KindSettings: Any = create_model("_KindSettings", __base__=vf.TasksetConfig, **_FIELDS)
@@ -132,11 +134,14 @@ class VerifiersEnv(vf.Env[VerifiersEnvConfig]):
             raise OptionError(f"the task must be one of VerifiersTaskset, got {type(task).__name__}")
         agent = {"name": "verifiers", "model": agents.player.ctx.model}
         session = EpisodeSession(data.episode, folder=self.config.episodes, agent=agent)
-        writer = plain_writer(data.kind)
+        writer = plain_writer(data.kind, session.task.parsed.prompts)
         try:
             await in_step_thread(session.begin)
             async with agents.player.interaction(task) as player:
-                while not session.over and not (segment := await player.turn(session.observation)).terminated:
+                while not session.over:
+                    segment = await player.turn(writer.told(session.observation, session.info))
+                    if segment.terminated:
+                        break
                     # The text as it was said: `last_reply` has no white space at its ends.
                     reply = _text(segment.messages[-1])[:MAX_REPLY]
                     await in_step_thread(session.move, writer.move_in(reply))
@@ -182,9 +187,9 @@ class VerifiersHarnessSession(vf.HarnessSession):
         self._agent.reset(0)
 
     async def _run(self, messages: vf.Messages | None) -> vf.ProgramResult:
-        """Ask for one move. The environment reads it from the trace."""
+        """Ask for one move, which the environment reads from the trace. It says what the model is told."""
         observation = "\n\n".join(map(_text, messages or ()))
-        await self._agent.decide(observation, {"turn": self.trace.num_turns})
+        await self._agent.decide(observation, {"turn": self.trace.num_turns, "state": ""})
         return vf.ProgramResult(exit_code=0, stdout="", stderr="")
 
     async def close(self) -> None:

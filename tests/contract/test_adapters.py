@@ -1,6 +1,7 @@
-"""Adapters for other frameworks on other kinds: the moves of an episode leave its observations, reward and log.
+"""Adapters for other frameworks on every kind: the moves of an episode leave its observations, reward and log.
 
-Inquiries are played by the tests of each adapter.
+The inquiry here is answered by heart in a world where the paper is wrong on every axis, which returns -1. The tests of
+each adapter play others.
 
 inspect_ai and OpenEnv do not go with the pins of the others; scripts/test.sh runs their tests on overlays.
 """
@@ -13,16 +14,20 @@ from typing import Any
 
 import pytest
 
+from inquitree_gym.inquiry.agents.answers import sheet_answers
+from inquitree_gym.inquiry.exam import exam_of, sheet_of_world
 from inquitree_gym.integrations.messages import message_row
 from inquitree_gym.integrations.session import EpisodeSession, play_task
 from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, read_episode
+from inquitree_gym.trees.worlds import actual_world
 from tests.servers import Service
 
 pytestmark = [pytest.mark.weights, pytest.mark.e2e]
 
 CHOSEN: dict[str, dict[str, Any]] = {
+    "inquiry": {"papers": "paper2", "fake_level": 3, "world": "complement"},
     "projection": {"papers": "paper2", "levels": ["null", "question"]},
     "toy": {"papers": "bread"},
 }
@@ -42,8 +47,17 @@ def task(chosen: dict[str, Any]) -> EpisodeTask:
 
 @pytest.fixture(scope="module")
 def episode(task: EpisodeTask) -> Episode:
-    """The task as an agent without a model plays it."""
-    return play_task(task, kind(task.kind).play.default_agents[0])
+    """The task as an agent without a model plays it, an inquiry as the oracle does up to the exam."""
+    if task.kind != "inquiry":
+        return play_task(task, kind(task.kind).play.default_agents[0])
+    oracle, tree = play_task(task), task.load()
+    told = sheet_answers(tree, oracle.turns[-1].observation, sheet_of_world(exam_of(tree), actual_world(tree)))
+    session = EpisodeSession(task)
+    session.begin()
+    for action in (*oracle.actions[:-1], told):
+        session.move(action)
+    assert (oracle.footer.episode_return, session.score().reward) == (1.0, -1.0)
+    return session.episode
 
 
 @pytest.fixture
@@ -54,6 +68,15 @@ def playing(service: Service, episode: Episode) -> Service:
     following = iter(replies)
     service.reply = lambda body: next(following)
     return service
+
+
+@pytest.fixture
+def unanswered(chosen: dict[str, Any], episode: Episode) -> tuple[str, ...]:
+    """The moves of an inquiry up to its conclusion, without the exam."""
+    if chosen["env"] != "inquiry":
+        pytest.skip("only inquiries have an exam")
+    assert episode.turns[-1].observation.startswith("Exam.")
+    return episode.actions[:-1]
 
 
 def observations(episode: Episode) -> list[str]:
@@ -78,6 +101,18 @@ def test_trl(chosen: dict[str, Any], episode: Episode, tmp_path: Path):
     check_log(tmp_path, episode)
 
 
+def test_trl_gives_0_without_the_exam(chosen: dict[str, Any], unanswered: tuple[str, ...]):
+    pytest.importorskip("datasets")
+    from inquitree_gym.integrations.trl import TRLSpec
+
+    spec = TRLSpec(**chosen)
+    environment = spec.environment_factory()
+    environment.reset(**spec.train_dataset[0])
+    for action in unanswered:
+        asyncio.run(environment.move(action))
+    assert environment.get_reward() == 0.0
+
+
 def test_verifiers(chosen: dict[str, Any], episode: Episode, playing: Service, tmp_path: Path, monkeypatch: Any):
     pytest.importorskip("verifiers")
     from tests.integrations.test_verifiers import PLUGIN, evaluate
@@ -88,6 +123,19 @@ def test_verifiers(chosen: dict[str, Any], episode: Episode, playing: Service, t
     assert played.ok
     assert (trace.reward, trace.metrics["actions"]) == (episode.footer.episode_return, len(episode.turns))
     check_log(tmp_path, episode)
+
+
+def test_verifiers_gives_0_without_the_exam(
+    chosen: dict[str, Any], unanswered: tuple[str, ...], playing: Service, monkeypatch: Any
+):
+    pytest.importorskip("verifiers")
+    from tests.integrations.test_verifiers import PLUGIN, evaluate
+
+    monkeypatch.syspath_prepend(PLUGIN)
+    (played,) = evaluate(playing, chosen, player={"max_turns": len(unanswered)})
+    (trace,) = played.traces
+    assert len(playing.requests) == len(unanswered)
+    assert (played.ok, trace.reward, trace.rewards) == (True, 0.0, {})
 
 
 def test_mcp(task: EpisodeTask, episode: Episode, tmp_path: Path):
@@ -108,6 +156,26 @@ def test_mcp(task: EpisodeTask, episode: Episode, tmp_path: Path):
     check_log(tmp_path, episode)
 
 
+def test_mcp_scores_nothing_without_the_exam(task: EpisodeTask, unanswered: tuple[str, ...]):
+    pytest.importorskip("mcp")
+    from mcp import Client
+
+    from inquitree_gym.integrations.mcp import episode_server
+    from tests.integrations.test_mcp import play
+
+    session = EpisodeSession(task)
+    session.begin()
+
+    async def ask() -> Any:
+        async with Client(episode_server(session)) as client:
+            return (await play(client, unanswered))[-1], client.instructions
+
+    last, instructions = asyncio.run(ask())
+    assert (last.over, last.observation[:5], session.score()) == (False, "Exam.", None)
+    assert sum(turn.reward for turn in session.episode.turns) == 0.0
+    assert "world" not in instructions
+
+
 def test_openenv(task: EpisodeTask, episode: Episode, tmp_path: Path):
     pytest.importorskip("openenv")
     from inquitree_gym.integrations.openenv import EpisodeAction, EpisodeEnvironment
@@ -118,6 +186,21 @@ def test_openenv(task: EpisodeTask, episode: Episode, tmp_path: Path):
     assert [each.text for each in shown] == observations(episode)
     assert (shown[-1].done, shown[-1].reward) == (True, episode.footer.episode_return)
     check_log(tmp_path, episode)
+
+
+def test_openenv_gives_0_without_the_exam_and_hides_the_world(task: EpisodeTask, unanswered: tuple[str, ...]):
+    pytest.importorskip("openenv")
+    from inquitree_gym.integrations.openenv import EpisodeAction, EpisodeEnvironment
+
+    env = EpisodeEnvironment([task])
+    assert "Exam." not in env.reset(paper="paper2", world="01101", rules={"redo_turn": False}).text
+    assert env.state.task.endswith("/fake_level=3/s5/rules.redo_turn=False")
+    env.reset()
+    shown = [env.step(EpisodeAction(text=action)) for action in unanswered]
+    assert ({each.reward for each in shown}, shown[-1].done) == ({0.0}, False)
+    assert task.key.endswith("/fake_level=3/s5/rules.world=complement")
+    assert "complement" not in f"{env.state} {env.list_tasks('test')}"
+    env.close()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # inspect_ai leaves streams open
@@ -141,3 +224,25 @@ def test_inspect(chosen: dict[str, Any], episode: Episode, playing: Service, tmp
     assert score.value["reward"] == episode.footer.episode_return
     (file,) = (tmp_path / "episodes").rglob("*.jsonl")
     assert read_episode(file).fingerprint == episode.fingerprint
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_inspect_gives_0_without_answers(
+    chosen: dict[str, Any], unanswered: tuple[str, ...], playing: Service, tmp_path: Path, monkeypatch: Any
+):
+    pytest.importorskip("inspect_ai")
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai.model import get_model
+
+    from inquitree_gym.integrations.inspect import research
+
+    monkeypatch.setenv("LOOP_BASE_URL", playing.address)
+    monkeypatch.setenv("LOOP_API_KEY", "sk-loop")
+    play = playing.reply
+    playing.reply = lambda body: play(body) if len(playing.requests) <= len(unanswered) else "ACTION: I can't tell."
+    (log,) = inspect_eval(
+        research(**chosen), model=get_model("openai-api/loop/m", memoize=False), log_dir=str(tmp_path), display="none"
+    )
+    (score,) = log.samples[0].scores.values()
+    assert (score.value["reward"], score.value["actions"]) == (0.0, len(unanswered) + 2)

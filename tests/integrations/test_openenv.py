@@ -143,6 +143,7 @@ def test_options_of_a_reset_make_the_episode(client: Any, folder: Path):
         ({"fake_levle": 3}, "did you mean 'fake_level'"),
         ({"fake_level": 11}, "fake_level"),
         ({"fake_level": [0, 3]}, "give no list"),
+        ({"world": "01"}, "world '01' must have one digit for each axis"),
         ({"max_turns": "soon"}, "max_turns"),
         ({"seed": -1}, "seeds"),
         ({"split": "test", "index": 4}, "index must be an integer from 0 to 3"),

@@ -17,11 +17,16 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 from inquitree_gym import InquiryEnv, make_agent, play, read_episode
 from inquitree_gym.baselines import PolicyAgent
 from inquitree_gym.errors import AgentError, OptionError
+from inquitree_gym.inquiry.exam import exam_of, sheet_of_world
+from inquitree_gym.inquiry.menu import Menu
 from inquitree_gym.integrations.sb3 import BatchVecEnv, sb3_policy
+from inquitree_gym.integrations.session import play_task
+from inquitree_gym.integrations.tasks import make_tasks
 from inquitree_gym.results.load import load_run
 from inquitree_gym.results.summary import summarise
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
+from inquitree_gym.trees import load_tree
 from tests.inquiry.test_batch import LETTERS
 from tests.strategies import make_tree
 
@@ -99,9 +104,9 @@ def test_options_and_attributes_reach_the_batch(minilm):
     env.seed(3)
     env.reset()
     assert env.reset_infos[1]["state"] == "topic"
-    env.step(np.array([env.action_space.n - 1] * 2))
-    _, _, over, _ = env.step(np.array([0, 0]))
-    assert over.all()
+    nothing = np.array([env.action_space.n - 1] * 2)
+    ends = [env.step(nothing)[2].tolist() for _ in range(2 + len(load_tree("paper8").conclusions))]
+    assert ends == [[False, False]] * (len(ends) - 1) + [[True, True]]  # the exam comes after the conclusion
     assert is_masking_supported(env)
     assert env.get_attr("num_envs", indices=[1]) == [2]
     assert env.env_method("texts", indices=0)[0].startswith("You lead")
@@ -112,6 +117,21 @@ def test_options_and_attributes_reach_the_batch(minilm):
     with pytest.raises(OptionError, match="reset with the same options; pass one dict to set_options"):
         env.reset()
     env.close()
+
+
+def test_a_batch_pays_the_exam_and_nothing_before(minilm):
+    tree, env = load_tree("paper2"), batch(2, "InquiTree-paper2-menu-v0", world="complement")
+    menu, exam = Menu(tree), exam_of(tree)
+    oracle = play_task(make_tasks("paper2", seeds=1, world="complement")[0])
+    moves = [menu.texts.index(action) for action in oracle.actions[:-2]]
+    right = sheet_of_world(exam, [1 - axis.actual for axis in tree.axes]).choices
+    wrong = sheet_of_world(exam, [axis.actual for axis in tree.axes]).choices
+    env.reset()
+    before = [env.step(np.array([move] * 2)) for move in (*moves, menu.nothing)]
+    assert not any(step[1].any() or step[2].any() for step in before), "0 for who stops at the conclusion"
+    for pair in zip(right, wrong, strict=True):
+        _, rewards, over, _ = env.step(np.array(pair) + menu.first_option)
+    assert (rewards.tolist(), over.all()) == ([1.0, -1.0], True)
 
 
 def test_an_environment_that_does_not_fit_is_refused(minilm):
@@ -184,10 +204,9 @@ def test_a_saved_model_is_an_agent_by_the_name_of_its_file(algorithm, keywords, 
     rules = {"max_turns": 8, "fake_level": 5, "feedback": "hint"}
     env = InquiryEnv("paper8", **rules)
     env.reset(seed=0)
-    size, text_dim = keywords.get("size", (5, 7)), keywords.get("text_dim", 384)
-    expected = play(
-        env, PolicyAgent(env.vectors, sb3_policy(model), size=size, text_dim=text_dim, rules=env.rules), seed=2
-    )
+    layout = {"size": keywords.get("size"), "text_dim": keywords.get("text_dim", 384)}
+    agent = PolicyAgent(env.vectors, sb3_policy(model), rules=env.rules, **layout)
+    expected = play(env, agent, seed=2)
     study = make_study(
         agents=("policy:model.zip", "oracle"), trees=("8",), fake_level=(5,), seeds=3, max_turns=8,
         rules={"feedback": "hint"},
@@ -197,7 +216,7 @@ def test_a_saved_model_is_an_agent_by_the_name_of_its_file(algorithm, keywords, 
     assert episode.actions == expected.actions
     told = episode.header.agent
     assert (told["name"], told["file"], told["size"], told["text_dim"]) == (
-        "policy:model", "model.zip", list(size), text_dim,
+        "policy:model", "model.zip", agent.config["size"], layout["text_dim"],
     )  # fmt: skip
     Path("model.zip").unlink()
     assert [row.agent for row in summarise(load_run("run").scores)] == ["policy:model", "oracle"]

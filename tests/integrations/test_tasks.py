@@ -11,7 +11,7 @@ from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
 from inquitree_gym.trees import builtin_ids, dump_tree, load_tree
 from tests.strategies import make_tree
 
-P8, P12 = (f"{tree}@{load_tree(tree).version}" for tree in ("paper8", "paper12"))
+P2, P8, P12 = (f"{tree}@{load_tree(tree).version}" for tree in ("paper2", "paper8", "paper12"))
 
 
 def test_tasks_are_papers_by_cells_by_seeds_with_a_key_each():
@@ -37,6 +37,16 @@ def test_a_preset_of_rules_is_in_the_key_and_brings_its_prompts():
     (task,) = make_tasks("paper8", seeds=1, rules="paper")
     assert (task.key, task.parsed.prompts) == (f"{P8}/fake_level=0/s0/rules.preset=paper", "paper")
     assert make_tasks("paper8", seeds=1, rules="default") == make_tasks("paper8", seeds=1)
+
+
+def test_the_world_is_in_the_key_and_hidden_from_clients():
+    (task,) = make_tasks("paper2", seeds=1, world="01101", rules={"feedback": "hint"})
+    assert task == make_tasks("paper2", seeds=1, rules={"feedback": "hint", "world": "01101"})[0]
+    assert task.key == f"{P2}/fake_level=0/s0/rules.feedback=hint/rules.world=01101"
+    assert (task.options["world"], task.options["feedback"]) == ("01101", "hint")
+    assert task.shown.key == f"{P2}/fake_level=0/s0/rules.feedback=hint"
+    (task,) = make_tasks("paper2", seeds=1, world="any", rules="paper")
+    assert (task.options["world"], task.shown) == ("any", make_tasks("paper2", seeds=1, rules="paper")[0])
 
 
 def test_papers_values_and_seeds_may_be_named_in_any_form():
@@ -69,6 +79,9 @@ def test_a_tree_of_ones_own_is_named_by_its_id(tmp_path: Path, monkeypatch: pyte
         ({"seeds": [True]}, "seeds must be a number of seeds"),
         ({"seeds": 1_000_001}, "1,000,001 tasks are more than 1,000,000"),
         ({"rules": {"privileged": True}}, "privileged"),
+        ({"world": "test"}, "world must be 'any' or 'actual' for 'paper12'"),
+        ({"papers": "paper2", "world": "011"}, "world '011' must have one digit for each axis"),
+        ({"papers": "paper2", "env": "projection", "world": "any"}, "world: is an unknown setting"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict, message: str):

@@ -69,18 +69,19 @@ class LLMAgent(ChatAgent):
 
     async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask | None = None) -> str:
         """Return the next action. See `ChatAgent.decide`. In the exam the model is told how to answer."""
-        return await super().decide(self._told(observation, info["state"]), info, ask)
+        return await super().decide(self.told(observation, info), info, ask)
 
     def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
         """Remember a turn whose replies are not in the log."""
-        super().recall(self._told(observation, info["state"]), info, action)
+        super().recall(self.told(observation, info), info, action)
 
     def _read(self, observation: str, before: Any, replies: Mapping[str, str]) -> str:
-        return self._told(observation, "" if before is None else before.state)
+        return self.told(observation, {"state": "" if before is None else before.state})
 
-    def _told(self, observation: str, state: str) -> str:
+    def told(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return an observation as the model is told it."""
-        return self._prompts.render("llm_exam", observation=observation) if state == "exam" else observation
+        is_exam = info["state"] == "exam"
+        return self._prompts.render("llm_exam", observation=observation) if is_exam else observation
 
     def _system_text(self) -> str:
         text = super()._system_text()

@@ -293,7 +293,7 @@ def _layout(name: str, model: Any, dim: int) -> tuple[MenuSize, FeatureLayout]:
     """Return slots and features of a model, read from its spaces."""
     space, actions = model.observation_space, model.action_space
     if isinstance(space, gym.spaces.Dict) and set(space) | {"tally"} == set(_PARTS):
-        parts = [part for name in _PARTS if name in space and isinstance(part := space[name], gym.spaces.Box)]
+        parts = [part for name in _PARTS if isinstance(part := space.spaces.get(name), gym.spaces.Box)]
         space = gym.spaces.Box(
             np.concatenate([part.low for part in parts]), np.concatenate([part.high for part in parts])
         )
