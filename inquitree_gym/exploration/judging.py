@@ -66,15 +66,12 @@ class ExplorationJudging:
     payload = StoredGrade
     presets: Mapping[str, Mapping[str, Any]] = {}
     options = ChatOptions
-    judges: Mapping[str, Any] = {
-        LOCAL: lambda model, options: InProcessJudge(LOCAL, lambda: {"version": VERSION}, Grader),
-    }
+    judges: Mapping[str, Any] = {LOCAL: lambda model, options: InProcessJudge(LOCAL, lambda: {"version": VERSION}, Grader)}
 
     def texts(self, episode: Episode[Any]) -> Iterator[JudgedText]:
         """Yield the answer, if there is one."""
-        for turn in episode.turns:
-            if turn.event.answer is not None:
-                yield JudgedText(turn.turn, turn.event.answer)
+        answers = ((turn.turn, turn.event.answer) for turn in episode.turns)
+        yield from (JudgedText(turn, answer) for turn, answer in answers if answer is not None)
 
     def about(self, task: ExplorationTask, episode: Episode[Any]) -> ExplorationTask:
         """Return the task."""

@@ -87,7 +87,8 @@ class _MenuReader:
         """Return the readings, flat, context by context, action by action, and the lists. See `Tables.readings`."""
         found = np.zeros((CONTEXTS + self._engine.n, menu.size.actions, ANSWER), np.int32)
         found[:, :, 0] = -1
-        self._slots, self._lists, self._end = Slots(*menu.size), {}, found.size
+        self._slots, self._end = Slots(*menu.size), found.size
+        self._lists: dict[tuple[int, ...], int] = {}
         for action, text in enumerate(menu.texts):
             self._settle(readable(text))
             for phase in (Phase.TOPIC, Phase.RESULT, Phase.EXAM):
