@@ -66,7 +66,7 @@ class ExplorationJudging:
     payload = StoredGrade
     presets: Mapping[str, Mapping[str, Any]] = {}
     options = ChatOptions
-    judges: Mapping[str, Any] = {LOCAL: lambda model, options: InProcessJudge(LOCAL, lambda: {"version": VERSION}, Grader)}
+    judges: Mapping[str, Any] = {LOCAL: lambda *_: InProcessJudge(LOCAL, lambda: {"version": VERSION}, Grader)}
 
     def texts(self, episode: Episode[Any]) -> Iterator[JudgedText]:
         """Yield the answer, if there is one."""
