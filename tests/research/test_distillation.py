@@ -23,7 +23,7 @@ from tests.strategies import make_tree
 
 pytestmark = pytest.mark.weights
 
-IDS = ("paper2", "paper17")
+IDS = ("paper8", "paper17")
 VOCABULARY, SENTENCES = 2_200, 15
 
 
@@ -46,7 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         (data / f"{name}.json").write_text(json.dumps(document))
     options = {"proposals": data, "vocabulary": VOCABULARY, "sentences": SENTENCES, "threads": 2, "out": folder}
     flags = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
-    done = CliRunner().invoke(cli.app, ["2", "paper17", *flags], catch_exceptions=False)
+    done = CliRunner().invoke(cli.app, ["8", "paper17", *flags], catch_exceptions=False)
     return Made(folder, json.loads((folder / "inquitree.json").read_text()), done.stdout, done.stderr)
 
 
