@@ -132,6 +132,9 @@ def test_the_world_is_chosen_and_hidden():
     assert "complement" not in f"{env.state} {env.list_tasks('test')}"
     env.reset(paper="paper2", world="01101", rules={"redo_turn": False})
     assert env.state.task.endswith("/s0/rules.redo_turn=False")
+    assert env._session.task.options["world"] == "01101"
+    env.reset(rules="paper")
+    assert env._session.task.options["world"] == "complement"
     env.close()
 
 
