@@ -137,7 +137,7 @@ class ChatAgent(BaselineAgent):
         start again with `reset`.
         """
         ask = ask or self._asker(info)
-        conversation = self._observe(observation)
+        conversation = self._observe(self.told(observation, info))
         reply = await self._ask(ask, "proposer", conversation.messages(), self._move_fault, self._is_finished)
         if reply.fault:
             messages = conversation.messages(
@@ -153,7 +153,7 @@ class ChatAgent(BaselineAgent):
 
     def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
         """Remember a turn whose replies are not in the log."""
-        self._observe(observation).add_reply(self._written(action))
+        self._observe(self.told(observation, info)).add_reply(self._written(action))
 
     def _system_text(self) -> str:
         return self._prompts.render("llm_system")

@@ -169,7 +169,9 @@ class EpisodeEnvironment(Environment[EpisodeAction, EpisodeObservation, EpisodeS
             served = ", ".join(dict.fromkeys(task.task for task in self._tasks))
             raise OptionError(f"the task '{paper}' is not served here; served: {served}")
         seeds = [like.seed if seed is None else seed]
-        tasks = make_tasks([paper], env=like.kind, seeds=seeds, **{**like.settings, **like.cell, **settings})
+        kept = {name: rule for name, rule in like.settings.get("rules", {}).items() if name in model.hidden_rules}
+        given = {**like.settings, **like.cell, **kept, **settings}  # other rules of a client do not change the world
+        tasks = make_tasks([paper], env=like.kind, seeds=seeds, **given)
         if len(tasks) > 1:
             raise OptionError("an episode has one value of each setting; give no list")
         return tasks[0]

@@ -127,7 +127,7 @@ class TRLEpisode:
             raise
 
     def get_reward(self) -> float | None:
-        """Return the reward, for inquiries in [-1, 1]: 0 before the end, None after an error of others."""
+        """Return the reward, in [-1, 1] for inquiries. 0 before its end, None after an error of ours."""
         if self._failed:
             return None
         score = None if self._session is None else self._session.score()

@@ -9,6 +9,7 @@ inspect_ai and OpenEnv do not go with the pins of the others; scripts/test.sh ru
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from inquitree_gym.trees.worlds import actual_world
 from tests.servers import Service
 
 pytestmark = [pytest.mark.weights, pytest.mark.e2e]
+# inspect_ai leaves streams open
+INSPECT = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::DeprecationWarning")
 
 CHOSEN: dict[str, dict[str, Any]] = {
     "inquiry": {"papers": "paper2", "fake_level": 3, "world": "complement"},
@@ -96,21 +99,11 @@ def test_trl(chosen: dict[str, Any], episode: Episode, tmp_path: Path):
     spec = TRLSpec(**chosen, folder=tmp_path)
     environment = spec.environment_factory()
     opening = environment.reset(**spec.train_dataset[0])
-    assert [opening, *(asyncio.run(environment.move(action)) for action in episode.actions)] == observations(episode)
+    told = [opening, *(asyncio.run(environment.move(action)) for action in episode.actions[:-1])]
+    assert environment.get_reward() == 0.0  # also for an inquiry that stops at its conclusion
+    assert [*told, asyncio.run(environment.move(episode.actions[-1]))] == observations(episode)
     assert environment.get_reward() == episode.footer.episode_return
     check_log(tmp_path, episode)
-
-
-def test_trl_gives_0_without_the_exam(chosen: dict[str, Any], unanswered: tuple[str, ...]):
-    pytest.importorskip("datasets")
-    from inquitree_gym.integrations.trl import TRLSpec
-
-    spec = TRLSpec(**chosen)
-    environment = spec.environment_factory()
-    environment.reset(**spec.train_dataset[0])
-    for action in unanswered:
-        asyncio.run(environment.move(action))
-    assert environment.get_reward() == 0.0
 
 
 def test_verifiers(chosen: dict[str, Any], episode: Episode, playing: Service, tmp_path: Path, monkeypatch: Any):
@@ -150,30 +143,13 @@ def test_mcp(task: EpisodeTask, episode: Episode, tmp_path: Path):
 
     async def ask() -> list[Any]:
         async with Client(episode_server(session)) as client:
-            return await play(client, episode.actions)
+            shown = await play(client, episode.actions[:-1])
+            assert session.score() is None  # also for an inquiry that stops at its conclusion
+            return [*shown, *(await play(client, episode.actions[-1:]))[1:]]
 
     check_play(asyncio.run(ask()), episode)
+    assert session.score().reward == episode.footer.episode_return
     check_log(tmp_path, episode)
-
-
-def test_mcp_scores_nothing_without_the_exam(task: EpisodeTask, unanswered: tuple[str, ...]):
-    pytest.importorskip("mcp")
-    from mcp import Client
-
-    from inquitree_gym.integrations.mcp import episode_server
-    from tests.integrations.test_mcp import play
-
-    session = EpisodeSession(task)
-    session.begin()
-
-    async def ask() -> Any:
-        async with Client(episode_server(session)) as client:
-            return (await play(client, unanswered))[-1], client.instructions
-
-    last, instructions = asyncio.run(ask())
-    assert (last.over, last.observation[:5], session.score()) == (False, "Exam.", None)
-    assert sum(turn.reward for turn in session.episode.turns) == 0.0
-    assert "world" not in instructions
 
 
 def test_openenv(task: EpisodeTask, episode: Episode, tmp_path: Path):
@@ -184,28 +160,14 @@ def test_openenv(task: EpisodeTask, episode: Episode, tmp_path: Path):
     shown = [env.reset(), *(env.step(EpisodeAction(text=action)) for action in episode.actions)]
     env.close()
     assert [each.text for each in shown] == observations(episode)
-    assert (shown[-1].done, shown[-1].reward) == (True, episode.footer.episode_return)
+    assert [each.reward for each in shown] == [0.0] * len(episode.turns) + [episode.footer.episode_return]
+    assert [each.done for each in shown] == [False] * len(episode.turns) + [True]
     check_log(tmp_path, episode)
 
 
-def test_openenv_gives_0_without_the_exam_and_hides_the_world(task: EpisodeTask, unanswered: tuple[str, ...]):
-    pytest.importorskip("openenv")
-    from inquitree_gym.integrations.openenv import EpisodeAction, EpisodeEnvironment
-
-    env = EpisodeEnvironment([task])
-    assert "Exam." not in env.reset(paper="paper2", world="01101", rules={"redo_turn": False}).text
-    assert env.state.task.endswith("/fake_level=3/s5/rules.redo_turn=False")
-    env.reset()
-    shown = [env.step(EpisodeAction(text=action)) for action in unanswered]
-    assert ({each.reward for each in shown}, shown[-1].done) == ({0.0}, False)
-    assert task.key.endswith("/fake_level=3/s5/rules.world=complement")
-    assert "complement" not in f"{env.state} {env.list_tasks('test')}"
-    env.close()
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # inspect_ai leaves streams open
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_inspect(chosen: dict[str, Any], episode: Episode, playing: Service, tmp_path: Path, monkeypatch: Any):
+@pytest.fixture
+def inspected(chosen: dict[str, Any], playing: Service, tmp_path: Path, monkeypatch: Any) -> Callable[..., Any]:
+    """Evaluates the task with inspect_ai, and returns the values of its score."""
     pytest.importorskip("inspect_ai")
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import get_model
@@ -214,35 +176,29 @@ def test_inspect(chosen: dict[str, Any], episode: Episode, playing: Service, tmp
 
     monkeypatch.setenv("LOOP_BASE_URL", playing.address)
     monkeypatch.setenv("LOOP_API_KEY", "sk-loop")
-    (log,) = inspect_eval(
-        research(**chosen, episodes=str(tmp_path / "episodes")),
-        model=get_model("openai-api/loop/m", memoize=False), log_dir=str(tmp_path / "logs"), display="none",
-    )  # fmt: skip
-    assert log.status == "success", log.error
-    (sample,) = log.samples
-    (score,) = sample.scores.values()
-    assert score.value["reward"] == episode.footer.episode_return
+
+    def run(**settings: Any) -> Any:
+        model = get_model("openai-api/loop/m", memoize=False)
+        task = research(**chosen, **settings)
+        (log,) = inspect_eval(task, model=model, log_dir=str(tmp_path / "logs"), display="none")
+        assert log.status == "success", log.error
+        (score,) = log.samples[0].scores.values()
+        return score.value
+
+    return run
+
+
+@INSPECT
+def test_inspect(episode: Episode, inspected: Callable[..., Any], tmp_path: Path):
+    value = inspected(episodes=str(tmp_path / "episodes"))
+    assert value["reward"] == episode.footer.episode_return
     (file,) = (tmp_path / "episodes").rglob("*.jsonl")
     assert read_episode(file).fingerprint == episode.fingerprint
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_inspect_gives_0_without_answers(
-    chosen: dict[str, Any], unanswered: tuple[str, ...], playing: Service, tmp_path: Path, monkeypatch: Any
-):
-    pytest.importorskip("inspect_ai")
-    from inspect_ai import eval as inspect_eval
-    from inspect_ai.model import get_model
-
-    from inquitree_gym.integrations.inspect import research
-
-    monkeypatch.setenv("LOOP_BASE_URL", playing.address)
-    monkeypatch.setenv("LOOP_API_KEY", "sk-loop")
+@INSPECT
+def test_inspect_gives_0_without_answers(unanswered: tuple[str, ...], playing: Service, inspected: Callable[..., Any]):
     play = playing.reply
     playing.reply = lambda body: play(body) if len(playing.requests) <= len(unanswered) else "ACTION: I can't tell."
-    (log,) = inspect_eval(
-        research(**chosen), model=get_model("openai-api/loop/m", memoize=False), log_dir=str(tmp_path), display="none"
-    )
-    (score,) = log.samples[0].scores.values()
-    assert (score.value["reward"], score.value["actions"]) == (0.0, len(unanswered) + 2)
+    value = inspected()
+    assert (value["reward"], value["actions"]) == (0.0, len(unanswered) + 2)

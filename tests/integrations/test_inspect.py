@@ -277,7 +277,7 @@ def test_episodes_are_exported_as_its_logs(tmp_path: Path):
     [
         ({"papers": "/etc/shadow"}, "a task is named by its id"),
         ({"papers": "paper6"}, "may not be distributed"),
-        ({"agent": "oracle"}, "agent must be llm or sceptic, got 'oracle'"),
+        ({"agent": "oracle"}, "agent must be llm or sceptic or recall, got 'oracle'"),
         ({"fake_level": 11}, "fake_level"),
     ],
 )

@@ -124,6 +124,20 @@ def test_the_state_tells_the_task_and_nothing_hidden(client: Any, played: Episod
     assert client.state() == {"episode_id": "mine", "step_count": 2, "task": tasks[0].key, "over": False}
 
 
+def test_the_world_is_chosen_and_hidden():
+    (task,) = make_tasks("paper2", seeds=1, world="complement")
+    env = EpisodeEnvironment([task])
+    env.reset()
+    assert task.key.endswith("/s0/rules.world=complement")
+    assert "complement" not in f"{env.state} {env.list_tasks('test')}"
+    env.reset(paper="paper2", world="01101", rules={"redo_turn": False})
+    assert env.state.task.endswith("/s0/rules.redo_turn=False")
+    assert env._session.task.options["world"] == "01101"
+    env.reset(rules="paper")
+    assert env._session.task.options["world"] == "complement"
+    env.close()
+
+
 def test_options_of_a_reset_make_the_episode(client: Any, folder: Path):
     client.reset(paper="paper28", seed=7, fake_level=5, max_turns=9)
     assert client.state()["task"].endswith("/fake_level=5/s7/max_turns=9")

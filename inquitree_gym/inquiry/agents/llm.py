@@ -67,19 +67,11 @@ class LLMAgent(ChatAgent):
         super().reset(seed)
         self.belief = None
 
-    async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask | None = None) -> str:
-        """Return the next action. See `ChatAgent.decide`. In the exam the model is told how to answer."""
-        return await super().decide(self.told(observation, info), info, ask)
-
-    def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
-        """Remember a turn whose replies are not in the log."""
-        super().recall(self.told(observation, info), info, action)
-
     def _read(self, observation: str, before: Any, replies: Mapping[str, str]) -> str:
         return self.told(observation, {"state": "" if before is None else before.state})
 
     def told(self, observation: str, info: Mapping[str, Any]) -> str:
-        """Return an observation as the model is told it."""
+        """Return an observation as the model is told it: in the exam, with how to answer."""
         is_exam = info["state"] == "exam"
         return self._prompts.render("llm_exam", observation=observation) if is_exam else observation
 
