@@ -41,6 +41,7 @@ class _DraftSubtopic:
 
     needs: tuple[int, ...]
     text: RelationText
+    question: Document
     studies: list[_DraftStudy]
 
     @property
@@ -74,8 +75,8 @@ def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None 
 
 
 def _drafts(parents: Parents, texts: Sequence[RelationText], counts: Sequence[int]) -> list[_DraftSubtopic]:
-    """Return the subtopics with their own studies, again those of other relations, and in every second one a control."""
-    drafts = [_DraftSubtopic(needs, text, []) for needs, text in zip(parents, texts, strict=True)]
+    """Return the subtopics with their own studies, some of relations of others, and here and there a control."""
+    drafts = [_DraftSubtopic(needs, text, text.question(), []) for needs, text in zip(parents, texts, strict=True)]
     for i, (draft, count) in enumerate(zip(drafts, counts, strict=True)):
         host = drafts[_host(i, parents)] if draft.has_axis and len(drafts) > 1 else None
         *studies, again = draft.text.studies(count + 1)
@@ -151,6 +152,7 @@ def _shuffled(drafts: list[_DraftSubtopic], stream: RandomStream) -> list[_Draft
         _DraftSubtopic(
             tuple(sorted(place[j] for j in drafts[old].needs)),
             drafts[old].text,
+            drafts[old].question,
             [replace(each, about=None if each.about is None else place[each.about]) for each in drafts[old].studies],
         )
         for old in order
@@ -198,9 +200,8 @@ def _source(seed: int, settings: Difficulty) -> Document:
 
 def _axis(index: int, draft: _DraftSubtopic, stream: RandomStream) -> Document:
     poles = tuple(f"{draft.text.conclusion(mechanism)}." for mechanism in draft.text.relation.mechanisms)
-    question = draft.text.question()["text"]
     return {
-        "id": f"a{index + 1}", "question": question, "poles": poles, "actual": stream.below(len(poles)),
+        "id": f"a{index + 1}", "question": draft.question["text"], "poles": poles, "actual": stream.below(len(poles)),
         "settled_by": "data",
     }  # fmt: skip
 
@@ -208,7 +209,7 @@ def _axis(index: int, draft: _DraftSubtopic, stream: RandomStream) -> Document:
 def _subtopic(index: int, draft: _DraftSubtopic, drafts: Sequence[_DraftSubtopic]) -> Document:
     name = f"s{index + 1}"
     needs = ((f"s{j + 1}", drafts[j].text.relation.outcome.short) for j in draft.needs)
-    return draft.text.question() | {
+    return draft.question | {
         "id": name,
         "name": draft.text.relation.outcome.short.removeprefix("the ").capitalize()[:60],
         "prerequisites": tuple({"id": j, "because": BECAUSE.format(outcome=short, id=j)} for j, short in needs),
