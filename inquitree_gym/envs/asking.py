@@ -35,7 +35,7 @@ class AskedJudge(Generic[T]):
     @classmethod
     def load(cls, judge: str | AsyncJudge[T], task_kind: str) -> Self | None:
         """Return the judge with a name, or a given judge as it is. None for the local judge. See `load_judge`."""
-        if judge == LOCAL and LOCAL in kind(task_kind).judging.judges:
+        if judge == LOCAL:
             return None
         from inquitree_gym.judging.registry import load_judge
 

@@ -303,6 +303,8 @@ def _judge_of(reward: str | None, judge: str | AsyncJudge[Any] | None, kind: str
         raise OptionError("reward='judge' needs judge=..., such as 'llm:MODEL', or leave both out for the exam")
     if reward == "exam" and judge is not None:
         raise OptionError(f"judge={judge!r:.80} does nothing with reward='exam'; leave one of them out")
+    if judge == LOCAL:
+        raise OptionError("no judge is called 'local' here; leave judge out for the exam, or name 'llm:MODEL'")
     return None if judge is None else AskedJudge.load(judge, kind)
 
 
