@@ -19,8 +19,6 @@ VERSION = 4
 """Version of the generator. A seed identifies a tree only within one version."""
 MAX_PARENTS = 3
 """Largest number of prerequisites per subtopic. Questions about more causes are hard to read."""
-MAX_CONCLUSIONS = 80
-"""Largest number of conclusion items, so that a sheet can be read to the end."""
 JOINT_CONCLUSIONS = 0.4
 """Probability that a conclusion item also covers a prerequisite of its subtopic."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -233,7 +231,7 @@ def _conclusion_groups(drafts: Sequence[_DraftSubtopic], stream: RandomStream) -
         free = [j for j in drafts[i].needs if j not in taken]
         groups.append((stream.choice(free), i) if free and stream.chance(JOINT_CONCLUSIONS) else (i,))
         taken.update(groups[-1])
-    return sorted(stream.shuffled(groups)[:MAX_CONCLUSIONS])
+    return sorted(groups)
 
 
 def _conclusion(
