@@ -132,6 +132,12 @@ class _Vocabulary(_Template):
 class _Sentences(_Template):
     topic: str
     first_hints: tuple[str, ...]
+    control: StudyTemplate
+    """Study of the measurement itself."""
+    elsewhere: str
+    """Beginning of a study that measures the relation of another subtopic again."""
+    because: str
+    """Reason why a question needs an earlier one."""
     kinds: dict[str, KindTemplates]
 
 
@@ -148,6 +154,7 @@ SYLLABLES = tuple(tuple(choices.split()) for choices in _vocabulary.syllables)
 SCIENCES = _vocabulary.sciences
 TOPIC = _sentences.topic
 FIRST_HINTS = _sentences.first_hints
+CONTROL, ELSEWHERE, BECAUSE = _sentences.control, _sentences.elsewhere, _sentences.because
 KINDS = _sentences.kinds
 WORLD = WorldTemplates.model_validate(_data("worlds"))
 
@@ -221,7 +228,7 @@ def listed(parts: list[str]) -> str:
     return f"{', '.join(rest)} and {last}" if rest else last
 
 
-STREAMS = ("shape", "names", "world", "mechanisms", "wording", "numbers", "items")
+STREAMS = ("shape", "names", "world", "mechanisms", "wording", "numbers", "items", "axes")
 """Independent streams of one seed, so that a change of one setting leaves most other draws alone."""
 _BLOCK = 256
 """Raw integers fetched at once."""

@@ -16,7 +16,8 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.exam import sheet_of_world
 from inquitree_gym.inquiry.sheets import write_sheet
 from inquitree_gym.seeds import splitmix64
-from inquitree_gym.trees import Difficulty, load_tree, synthetic_tree, tree_seed
+from inquitree_gym.trees import load_tree, synthetic_tree, tree_seed
+from inquitree_gym.trees.worlds import in_world
 
 ID = "InquiTree-synthetic-v0"
 SMALL = {"subtopics": 2, "studies": 1}
@@ -59,8 +60,9 @@ def test_rules_and_options_are_those_of_any_inquiry():
     for text in (env.tree.subtopics[0].text, study.text):
         observation, *_, info = env.step(text)
         assert info["accepted"]
-    assert any(text in observation for fake in study.wordings[1:] for text in fake)
-    assert not any(text in observation for text in study.wordings[0])
+    held = in_world(env.tree, env.runtime.engine.world(env.state)).studies[0].outcomes
+    assert any(text in observation for fake in held[1:] for text in fake)
+    assert not any(text in observation for text in held[0])
     env.reset(seed=1, options={"tree": "paper8", "max_turns": 9})
     assert (env.tree, env.turn_limit) == (load_tree("paper8"), 9)
     env.reset(seed=1)
@@ -158,8 +160,8 @@ def test_bad_keywords_are_refused_by_name(keywords, message):
 def test_the_discrete_view_has_slots_for_the_largest_tree_and_plays_each():
     difficulty = {"subtopics": (2, 4), "studies": 1}
     env = gym.make("InquiTree-synthetic-menu-v0", difficulty=difficulty, split="test", embedder=Letters(), text_dim=8)
-    largest = Difficulty.of(difficulty).largest()
-    assert env.action_space.n == 4 + 4 * largest.studies + 13
+    largest = synthetic_tree(0, {"subtopics": 4, "studies": 1})
+    assert env.action_space.n == 4 + len(largest.studies) + 13
     sizes = set()
     for seed in range(8):
         features, _ = env.reset(seed=seed)

@@ -1,8 +1,8 @@
 """Hidden causal models of synthetic trees: variables, and the mechanisms between them.
 
-Each subtopic asks about one relation between causes and an outcome. For every relation, several mechanisms that differ
-in direction or size are drawn, and their random order decides which one is true. The others supply the fake results and
-the false conclusions. True and fake texts therefore share one distribution, and no surface feature tells them apart.
+Each subtopic asks about one relation between causes and an outcome. For most relations two or three mechanisms that
+differ in direction or size are drawn, in random order: the poles of an axis. Which one holds is up to the world. The
+other relations have one mechanism, which holds in every world.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from inquitree_gym.fiction.documents import SCIENCES, RandomStream, Science, Variable, VariablePool
 from inquitree_gym.inquiry.generator.difficulty import Difficulty
+from inquitree_gym.trees.schema import MAX_AXES
 
 KINDS_BY_CAUSES: tuple[tuple[str, ...], ...] = (
     ("linear", "threshold"),
@@ -28,6 +29,9 @@ MEDIATED_SHARES = {"all": 1.0, "most": 0.75, "half": 0.5, "quarter": 0.25, "agai
 """Share of an effect that passes through a mediator. Negative if the mediator counteracts it."""
 MODERATIONS = {"gone": 0.0, "weaker": 0.4, "double": 2.0, "triple": 3.0, "reversed": -1.0}
 """Size of an effect under a high moderator, relative to its size under a low one."""
+
+FEW_AXES, SMALL_TREE = 8, 10
+"""Most axes of a tree with up to this many subtopics."""
 
 Parents = list[tuple[int, ...]]
 """Indices of the prerequisites of each subtopic, ascending."""
@@ -63,7 +67,7 @@ class Relation:
     causes: tuple[Variable, ...]
     outcome: Variable
     mechanisms: tuple[Mechanism, ...]
-    """Alternatives, of which the first is true."""
+    """Poles of the relation's axis. One that holds in every world, if the relation has no axis."""
     large: float
     """Size of a large effect, relative to the resting value."""
     noise: float
@@ -80,6 +84,11 @@ class CausalModel:
     relations: tuple[Relation, ...]
 
 
+def axis_count(subtopics: int) -> int:
+    """Return how many relations have an axis: at most `FEW_AXES` in small trees, whose worlds can be listed."""
+    return min(subtopics, FEW_AXES if subtopics <= SMALL_TREE else MAX_AXES)
+
+
 def draw_model(parents: Parents, settings: Difficulty, seed: int) -> CausalModel:
     """Return the causal model of a tree, in which the outcomes of prerequisites become causes.
 
@@ -90,8 +99,9 @@ def draw_model(parents: Parents, settings: Difficulty, seed: int) -> CausalModel
     science = SCIENCES[stream.choice(settings.fields)]
     pool = VariablePool(science, RandomStream(seed, "names"), stream)
     place = pool.named(science.scene)
+    with_axis = set(RandomStream(seed, "axes").shuffled(range(len(parents)))[: axis_count(len(parents))])
     relations: list[Relation] = []
-    for needs in parents:
+    for i, needs in enumerate(parents):
         near = bool(relations) and stream.chance(settings.nearness)
         outcome = pool.outcome(near)
         kind = stream.choice(KINDS_BY_CAUSES[len(needs)])
@@ -100,17 +110,16 @@ def draw_model(parents: Parents, settings: Difficulty, seed: int) -> CausalModel
         causes = tuple(relations[j].outcome for j in needs)
         if kind == "mediation" or not causes:
             causes = (pool.factor(), *causes)
-        mechanisms = _mechanisms(kind, len(causes), settings, fate)
+        mechanisms = _mechanisms(kind, len(causes), settings, fate)[: None if i in with_axis else 1]
         relations.append(Relation(kind, causes, outcome, mechanisms, settings.effect, settings.noise, near))
     return CausalModel(science, place, tuple(relations))
 
 
 def _mechanisms(kind: str, causes: int, settings: Difficulty, stream: RandomStream) -> tuple[Mechanism, ...]:
-    """Draw one mechanism more than there are fakes, in random order."""
+    """Draw a mechanism for each pole, in random order."""
     effects, null = _candidates(kind, causes, settings.effect, stream)
-    count = settings.fakes + 1
-    has_null = stream.chance(settings.null_share * count)
-    return tuple(stream.shuffled([*stream.shuffled(effects)[: count - has_null], *[null] * has_null]))
+    has_null = stream.chance(settings.null_share * settings.poles)
+    return tuple(stream.shuffled([*stream.shuffled(effects)[: settings.poles - has_null], *[null] * has_null]))
 
 
 def _candidates(kind: str, causes: int, large: float, stream: RandomStream) -> tuple[list[Mechanism], Mechanism]:

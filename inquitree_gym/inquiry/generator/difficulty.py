@@ -24,10 +24,10 @@ Topology = Literal["independent", "chain", "dag", "layered", "mixed"]
 TOPOLOGIES = ("independent", "chain", "dag", "layered")
 """Shapes of the prerequisite graph. ``mixed`` draws one of them for each tree."""
 
-MAX_STUDIES = min(len(templates.studies) for templates in KINDS.values())
-"""Largest number of studies per subtopic: the number of methods for each kind of question."""
-MIN_FAKES, MAX_FAKES = 2, 4
-"""Range of the number of fake results per study."""
+MAX_STUDIES = min(len(templates.studies) for templates in KINDS.values()) - 1
+"""Largest number of own studies of a subtopic: one method of each kind of question is left to another subtopic."""
+MIN_POLES, MAX_POLES = 2, 3
+"""Range of the number of poles of an axis."""
 DEFAULT_DENSITY = 0.5
 
 
@@ -46,12 +46,12 @@ class Difficulty:
     """Edge density of the prerequisite graph, 0 to 1, for ``dag``, ``layered`` and ``mixed``. None means 0.5."""
     shuffled: bool = False
     """List subtopics in random order. The default is topological order, as in the papers' trees."""
-    studies: Count = (1, 2)
-    """Number of studies per subtopic, or a range from which each subtopic draws it. 1 to 4."""
-    fakes: int = 2
-    """Number of fake results per study. 2 to 4."""
+    studies: Count = 2
+    """Number of a subtopic's studies of its own relation, or a range from which each subtopic draws it. 1 to 3."""
+    poles: int = 2
+    """Number of ways in which a relation can come out. 2 or 3."""
     null_share: float = 0.2
-    """Base rate of null effects: the share of relations without an effect. 0 to 1/(fakes + 1)."""
+    """Base rate of null effects: the share of poles without an effect. 0 to 1/poles."""
     effect: float = 0.6
     """Effect size of a large effect, relative to the resting value. 0.05 to 4."""
     noise: float = 0.1
@@ -79,14 +79,14 @@ class Difficulty:
                 )
         if not isinstance(self.shuffled, bool):
             raise OptionError(f"shuffled must be True or False, got {self.shuffled!r:.80}")
-        if not is_integer(self.fakes) or not MIN_FAKES <= self.fakes <= MAX_FAKES:
-            raise OptionError(f"fakes must be an integer from {MIN_FAKES} to {MAX_FAKES}, got {self.fakes!r}")
+        if not is_integer(self.poles) or not MIN_POLES <= self.poles <= MAX_POLES:
+            raise OptionError(f"poles must be an integer from {MIN_POLES} to {MAX_POLES}, got {self.poles!r}")
         for name, low, high in (("effect", 0.05, 4), ("noise", 0, 0.3), ("nearness", 0, 1), ("null_share", 0, 1)):
             object.__setattr__(self, name, checked_number(name, getattr(self, name), low, high))
-        if self.null_share * (self.fakes + 1) > 1:
+        if self.null_share * self.poles > 1:
             raise OptionError(
-                f"null_share must be at most 1/(fakes + 1) = {1 / (self.fakes + 1):.3f}, got {self.null_share}. Every "
-                "fake of a null result claims an effect, so a larger share would make claimed effects a sign of a fake."
+                f"null_share must be at most 1/poles = {1 / self.poles:.3f}, got {self.null_share}; a relation has one "
+                "pole without an effect at most"
             )
         object.__setattr__(self, "fields", _checked_fields(self.fields))
 

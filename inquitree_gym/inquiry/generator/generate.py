@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
-from inquitree_gym.fiction.documents import FICTION, TOPIC, Document, RandomStream, check_seed, count_range
+from inquitree_gym.fiction.documents import BECAUSE, FICTION, TOPIC, Document, RandomStream, check_seed, count_range
 from inquitree_gym.inquiry.generator.causal_model import CausalModel, Parents, draw_model
 from inquitree_gym.inquiry.generator.difficulty import TOPOLOGIES, Difficulty
 from inquitree_gym.inquiry.generator.text import RelationText, relation_texts
-from inquitree_gym.trees.earlier_schema import EarlierTree
 from inquitree_gym.trees.fields import CANARY, GENERATED
+from inquitree_gym.trees.world_schema import WorldTree
 
-VERSION = 3
+VERSION = 4
 """Version of the generator. A seed identifies a tree only within one version."""
 MAX_PARENTS = 3
 """Largest number of prerequisites per subtopic. Questions about more causes are hard to read."""
-MAX_CONCLUSIONS = 80
-"""Largest number of conclusion items, so that judges read a conclusion that states all of them to the end."""
 JOINT_CONCLUSIONS = 0.4
 """Probability that a conclusion item also covers a prerequisite of its subtopic."""
-LETTERS = "abcd"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 """Suffixes of study ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class _DraftStudy:
+    """A study, and the subtopic whose relation it measures. None for a control."""
+
+    content: Document
+    about: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +39,15 @@ class _DraftSubtopic:
 
     needs: tuple[int, ...]
     text: RelationText
-    studies: tuple[Document, ...]
+    question: Document
+    studies: list[_DraftStudy]
+
+    @property
+    def has_axis(self) -> bool:
+        return len(self.text.relation.mechanisms) > 1
 
 
-def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None = None) -> EarlierTree:
+def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None = None) -> WorldTree:
     """Return the synthetic tree of a seed, identical on every platform for one seed and difficulty.
 
     Args:
@@ -53,14 +65,31 @@ def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None 
     parents = draw_prerequisites(count, topology, settings.density_or_default, shape)
     model = draw_model(parents, settings, seed)
     texts = relation_texts(model, RandomStream(seed, "wording"), RandomStream(seed, "numbers"))
-    studies = count_range(settings.studies)
-    drafts = [
-        _DraftSubtopic(needs, text, tuple(text.studies(shape.between(*studies))))
-        for needs, text in zip(parents, texts, strict=True)
-    ]
+    own = count_range(settings.studies)
+    drafts = _drafts(parents, texts, [shape.between(*own) for _ in parents])
     if settings.shuffled:
         drafts = _shuffled(drafts, shape)
-    return EarlierTree.model_validate(_document(seed, settings, model, drafts))
+    return WorldTree.model_validate(_document(seed, settings, model, drafts))
+
+
+def _drafts(parents: Parents, texts: Sequence[RelationText], counts: Sequence[int]) -> list[_DraftSubtopic]:
+    """Return the subtopics with their own studies, some of relations of others, and here and there a control."""
+    drafts = [_DraftSubtopic(needs, text, text.question(), []) for needs, text in zip(parents, texts, strict=True)]
+    for i, (draft, count) in enumerate(zip(drafts, counts, strict=True)):
+        host = drafts[_host(i, parents)] if draft.has_axis and len(drafts) > 1 else None
+        *studies, again = draft.text.studies(count + 1)
+        draft.studies[:0] = [_DraftStudy(study, i if draft.has_axis else None) for study in studies]
+        if host is not None:
+            host.studies.append(_DraftStudy(draft.text.elsewhere(again), i))
+    for i in {*range(0, len(drafts), 2), len(drafts) - 1}:
+        drafts[i].studies.append(_DraftStudy(drafts[i].text.control(), None))
+    return drafts
+
+
+def _host(subtopic: int, parents: Parents) -> int:
+    """Return the subtopic in which a relation is measured again: the first that builds on it, or else a neighbour."""
+    after = next((i for i, needs in enumerate(parents) if subtopic in needs), None)
+    return after if after is not None else subtopic + 1 if subtopic + 1 < len(parents) else subtopic - 1
 
 
 def draw_prerequisites(count: int, topology: str, density: float, stream: RandomStream) -> Parents:
@@ -114,27 +143,41 @@ def _layered_dag(count: int, density: float, stream: RandomStream) -> Parents:
 
 
 def _shuffled(drafts: list[_DraftSubtopic], stream: RandomStream) -> list[_DraftSubtopic]:
-    """Return the subtopics in random order, with renumbered prerequisites."""
+    """Return the subtopics in random order, with renumbered prerequisites and readers."""
     order = stream.shuffled(range(len(drafts)))
     place = {old: new for new, old in enumerate(order)}
-    return [replace(drafts[old], needs=tuple(sorted(place[j] for j in drafts[old].needs))) for old in order]
+    return [
+        _DraftSubtopic(
+            tuple(sorted(place[j] for j in drafts[old].needs)),
+            drafts[old].text,
+            drafts[old].question,
+            [replace(each, about=None if each.about is None else place[each.about]) for each in drafts[old].studies],
+        )
+        for old in order
+    ]
 
 
 def _document(seed: int, settings: Difficulty, model: CausalModel, drafts: list[_DraftSubtopic]) -> Document:
-    groups = _conclusion_groups([draft.needs for draft in drafts], RandomStream(seed, "items"))
-    concluded = {i for group in groups for i in group}
-    subtopics = tuple(_subtopic(i, draft, i not in concluded) for i, draft in enumerate(drafts))
-    conclusions = tuple(_conclusion(k, [(i, drafts[i]) for i in group]) for k, group in enumerate(groups, 1))
+    fate = RandomStream(seed, "axes")
+    axes = tuple(_axis(i, draft, fate) for i, draft in enumerate(drafts) if draft.has_axis)
+    subtopics = tuple(_subtopic(i, draft, drafts) for i, draft in enumerate(drafts))
+    readers: dict[str, list[str]] = {axis["id"]: [] for axis in axes}
+    for study in (study for subtopic in subtopics for study in subtopic["studies"]):
+        for axis in study["result"]["axes"]:
+            readers[axis].append(study["id"])
+    groups = _conclusion_groups(drafts, RandomStream(seed, "items"))
+    conclusions = tuple(_conclusion(k, group, drafts, readers) for k, group in enumerate(groups, 1))
     nodes = [subtopic["id"] for subtopic in subtopics]
     nodes += [study["id"] for subtopic in subtopics for study in subtopic["studies"]]
     nodes += [item["id"] for item in conclusions]
     return {
-        "format": "inquitree/1",
+        "format": "inquitree/2",
         "id": f"synthetic-{seed}-{settings.digest}",
         "version": VERSION,
         "canary": CANARY,
         "paper": FICTION | {"title": f"Synthetic tree {seed}: {model.science.subject} of {model.place}"},
         "topic": TOPIC.format(subject=model.science.subject, scene=model.place),
+        "axes": axes,
         "subtopics": subtopics,
         "conclusions": conclusions,
         "provenance": {
@@ -153,52 +196,60 @@ def _source(seed: int, settings: Difficulty) -> Document:
     }
 
 
-def _subtopic(index: int, draft: _DraftSubtopic, control: bool) -> Document:
+def _axis(index: int, draft: _DraftSubtopic, stream: RandomStream) -> Document:
+    poles = tuple(f"{draft.text.conclusion(mechanism)}." for mechanism in draft.text.relation.mechanisms)
+    return {
+        "id": f"a{index + 1}", "question": draft.question["text"], "poles": poles, "actual": stream.below(len(poles)),
+        "settled_by": "data",
+    }  # fmt: skip
+
+
+def _subtopic(index: int, draft: _DraftSubtopic, drafts: Sequence[_DraftSubtopic]) -> Document:
     name = f"s{index + 1}"
-    ids = [f"{name}{letter}" for letter in LETTERS[: len(draft.studies)]]
-    return draft.text.question() | {
+    needs = ((f"s{j + 1}", drafts[j].text.relation.outcome.short) for j in draft.needs)
+    return draft.question | {
         "id": name,
         "name": draft.text.relation.outcome.short.removeprefix("the ").capitalize()[:60],
-        "prerequisites": tuple(f"s{j + 1}" for j in draft.needs),
-        "studies": tuple(
-            _told(study, [other for other in ids if other != own]) | {"id": own, "control": control}
-            for own, study in zip(ids, draft.studies, strict=True)
-        ),
+        "prerequisites": tuple({"id": j, "because": BECAUSE.format(outcome=short, id=j)} for j, short in needs),
+        "studies": tuple(_study(f"{name}{LETTERS[k]}", study) for k, study in enumerate(draft.studies)),
     }
 
 
-def _told(study: Document, others: list[str]) -> Document:
-    """Return a study whose fakes are told by the other studies of its subtopic, which all show the true mechanism."""
-    return study | {"fakes": tuple(fake | {"told_by": tuple(others)} for fake in study["fakes"])}
+def _study(name: str, draft: _DraftStudy) -> Document:
+    axes = () if draft.about is None else (f"a{draft.about + 1}",)
+    content = {part: draft.content[part] for part in ("text", "hints")}
+    return content | {"id": name, "result": {"axes": axes, "texts": draft.content["texts"], "support": "recomputed"}}
 
 
-def _conclusion_groups(parents: Parents, stream: RandomStream) -> list[tuple[int, ...]]:
+def _conclusion_groups(drafts: Sequence[_DraftSubtopic], stream: RandomStream) -> list[tuple[int, ...]]:
     """Return the subtopics covered by each conclusion item: one, or one and a prerequisite. None in two items."""
     groups: list[tuple[int, ...]] = []
-    taken: set[int] = set()
-    for i in reversed(range(len(parents))):
+    taken = {i for i, draft in enumerate(drafts) if not draft.has_axis}
+    for i in reversed(range(len(drafts))):
         if i in taken:
             continue
-        free = [j for j in parents[i] if j not in taken]
+        free = [j for j in drafts[i].needs if j not in taken]
         groups.append((stream.choice(free), i) if free and stream.chance(JOINT_CONCLUSIONS) else (i,))
         taken.update(groups[-1])
-    return sorted(stream.shuffled(groups)[:MAX_CONCLUSIONS])
+    return sorted(groups)
 
 
-def _conclusion(number: int, about: list[tuple[int, _DraftSubtopic]]) -> Document:
-    """Return a conclusion item. Its k-th false variant follows from the k-th fake results."""
-    text, *false_variants = (
-        _joint_conclusion([draft for _, draft in about], k) for k in range(1 + len(about[0][1].studies[0]["fakes"]))
-    )
+def _conclusion(
+    number: int, about: tuple[int, ...], drafts: Sequence[_DraftSubtopic], readers: Mapping[str, Sequence[str]]
+) -> Document:
+    """Return a conclusion item: a statement for each combination of the poles of its axes."""
+    told = [[drafts[i].text.conclusion(mechanism) for mechanism in drafts[i].text.relation.mechanisms] for i in about]
     return {
         "id": f"c{number}",
-        "text": text,
-        "needs": tuple(tuple(f"s{i + 1}{letter}" for letter in LETTERS[: len(draft.studies)]) for i, draft in about),
-        "false_variants": tuple(false_variants),
+        "axes": tuple(f"a{i + 1}" for i in about),
+        "texts": {
+            "".join(map(str, poles)): _joined([clauses[pole] for clauses, pole in zip(told, poles, strict=True)])
+            for poles in product(*(range(len(clauses)) for clauses in told))
+        },
+        "needs": tuple(tuple(readers[f"a{i + 1}"]) for i in about),
     }
 
 
-def _joint_conclusion(drafts: list[_DraftSubtopic], alternative: int) -> str:
-    texts = (draft.text for draft in drafts)
-    first, *rest = (text.conclusion(text.relation.mechanisms[alternative]) for text in texts)
+def _joined(clauses: Sequence[str]) -> str:
+    first, *rest = clauses
     return "; ".join([first, *(clause[0].lower() + clause[1:] for clause in rest)]) + "."

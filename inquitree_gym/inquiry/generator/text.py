@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import sqrt
 from typing import Any
 
-from inquitree_gym.fiction.documents import FIRST_HINTS, KINDS, QuestionTemplate, RandomStream, StudyTemplate, listed
+from inquitree_gym.fiction.documents import (
+    CONTROL,
+    ELSEWHERE,
+    FIRST_HINTS,
+    KINDS,
+    QuestionTemplate,
+    RandomStream,
+    StudyTemplate,
+    listed,
+)
 from inquitree_gym.inquiry.generator.causal_model import DOSES, CausalModel, Mechanism, Relation
 
 Words = dict[str, str]
@@ -14,6 +24,8 @@ Words = dict[str, str]
 
 NULL_NOISE = 0.1
 """Spread of an unaffected outcome, as a share of a large effect times the noise."""
+REDRAWS = 20
+"""Most draws of figures for a third wording that differs from the first. Without noise it may not."""
 _ORDINALS = ("first", "second", "third")
 
 
@@ -42,9 +54,20 @@ class RelationText:
         return _with_hints("Ask", self._question.text, hints, self._words)
 
     def studies(self, count: int) -> Iterator[dict[str, Any]]:
-        """Yield texts, hints, results and fakes of studies, each with a different method."""
+        """Yield texts, hints and results of studies, each with a different method."""
         for template in self._wording.shuffled(self._templates.studies)[:count]:
             yield self._study(template)
+
+    def control(self) -> dict[str, Any]:
+        """Return a study of the measurement itself, which says nothing of any relation."""
+        return self._study(CONTROL, held=True)
+
+    def elsewhere(self, study: dict[str, Any]) -> dict[str, Any]:
+        """Return one of the studies as another subtopic has it."""
+        protocol = study["text"][0].lower() + study["text"][1:]
+        text = ELSEWHERE.format(units=self._words["units"], protocol=protocol)
+        *hints, _ = study["hints"]
+        return study | {"text": text, "hints": (*hints, f"Run the study: {text[0].lower()}{text[1:]}")}
 
     def conclusion(self, mechanism: Mechanism) -> str:
         """Return the conclusion that follows from a mechanism, without a full stop."""
@@ -55,7 +78,8 @@ class RelationText:
             words = words | {"cause": self.relation.causes[mechanism.number].short}
         return _sentence(form, words)
 
-    def _study(self, template: StudyTemplate) -> dict[str, Any]:
+    def _study(self, template: StudyTemplate, *, held: bool = False) -> dict[str, Any]:
+        """Return a study with its result by pole, or ``held`` with one that is the same under all poles."""
         sample = self._wording.between(20, 90)
         words = self._words | {
             "scene": self._model.place,
@@ -65,11 +89,26 @@ class RelationText:
             "d": str(self._wording.between(10, 40)),
         }
         measurements = Measurements(self.relation, self._numbers)
-        found = (words | measurements.words(mechanism, sample) for mechanism in self.relation.mechanisms)
-        true, *fakes = ((_sentence(template.result, each), (_sentence(template.reworded, each),)) for each in found)
-        protocol = _with_hints("Run the study", template.text, template.hints, words)
-        results = {"result": true[0], "rewordings": true[1]}
-        return protocol | results | {"fakes": tuple({"text": text, "rewordings": more} for text, more in fakes)}
+        poles = self.relation.mechanisms[: 1 if held else None]
+        texts = {
+            str(pole) if len(poles) > 1 else "": _wordings(
+                template, words, partial(measurements.words, mechanism, sample)
+            )
+            for pole, mechanism in enumerate(poles)
+        }
+        return _with_hints("Run the study", template.text, template.hints, words) | {"texts": texts}
+
+
+def _wordings(template: StudyTemplate, words: Words, measure: Callable[[], Words]) -> tuple[str, ...]:
+    """Return a result in the two forms of a template, and in the first one with other figures, where they vary."""
+    first, second, third = (
+        _sentence(form, words | measure()) for form in (template.result, template.reworded, template.result)
+    )
+    for _ in range(REDRAWS):
+        if third != first:
+            break
+        third = _sentence(template.result, words | measure())
+    return first, second, third
 
 
 class Measurements:
@@ -209,7 +248,7 @@ def _attributed(mechanism: Mechanism) -> str:
     verb = "raised" if direction.startswith("up") else "lowered"
     if direction.endswith("all"):
         return f"every one of them {verb} it"
-    return f"only the {_ORDINALS[mechanism.number]} {verb} it"
+    return f"the {_ORDINALS[mechanism.number]} alone {verb} it"
 
 
 def _ratio(change: float) -> float:
