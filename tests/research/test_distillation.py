@@ -40,7 +40,7 @@ class Made(NamedTuple):
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """Distil from a third of the proposals about two trees; some about another tree lie beside them."""
     data, folder = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("static")
-    for name in (*IDS, "paper8"):
+    for name in (*IDS, "paper7"):
         document = json.loads((PROPOSALS / f"{name}.json").read_text())
         document["proposals"] = document["proposals"][::3]
         (data / f"{name}.json").write_text(json.dumps(document))

@@ -212,7 +212,8 @@ def test_every_effect_is_as_often_one_pole_as_another(poles: int):
 @pytest.mark.e2e
 @pytest.mark.parametrize("null_share", [0.0, 0.1, 0.5])
 def test_null_effects_have_their_share(null_share: float):
-    drawn = [mechanism.effect == "null" for each in relations(500, null_share=null_share) for mechanism in each.mechanisms]
+    found = relations(500, null_share=null_share)
+    drawn = [mechanism.effect == "null" for each in found for mechanism in each.mechanisms]
     assert np.mean(drawn) == pytest.approx(null_share, abs=0.03 if null_share else 0)
 
 
