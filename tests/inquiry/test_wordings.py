@@ -40,7 +40,7 @@ def uneven() -> Tree:
 TREES = {
     "uneven": uneven,
     "synthetic": lambda: synthetic_tree(0, {"subtopics": 4}),
-    "synthetic, 4 fakes": lambda: synthetic_tree(7, {"subtopics": 3, "topology": "chain", "fakes": 4}),
+    "synthetic, 3 poles": lambda: synthetic_tree(7, {"subtopics": 3, "topology": "chain", "poles": 3}),
     **{name: lambda name=name: load_tree(name) for name in builtin_ids()},
 }
 
