@@ -25,7 +25,7 @@ from ppo import Policy, Settings, first_rows, learn
 from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.trees import Difficulty, Tree, builtin_ids, load_tree, synthetic_tree, tree_seed
 
-SIZE = (10, 24)
+SIZE = (10, 28)
 """Slots for subtopics and studies: enough for every paper."""
 STAGES = (3, 5, 7)
 """Subtopics of the trees to train on, one stage after the other."""
@@ -121,9 +121,9 @@ def draw(found: Sequence[Compared], file: Path) -> None:
         axis.plot([np.mean(each.learned[tree]) for tree in order], "_", color="#0072B2", markersize=10, label="trained")
         labels = order if each.name == "papers" else range(1, len(order) + 1)
         axis.set_xticks(range(len(order)), labels, rotation=90, fontsize=7)
-        axis.set(title=each.name, ylim=(-0.02, 1.05))
+        axis.set(title=each.name, ylim=(-0.3, 1.05))
         axis.legend(fontsize=8, loc="lower right")
-    axes[0].set_ylabel("return, Q/|C|")
+    axes[0].set_ylabel("return")
     figure.savefig(file)
 
 
