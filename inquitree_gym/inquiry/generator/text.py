@@ -64,10 +64,12 @@ class RelationText:
 
     def elsewhere(self, study: dict[str, Any]) -> dict[str, Any]:
         """Return one of the studies as another subtopic has it."""
-        protocol = study["text"][0].lower() + study["text"][1:]
-        text = ELSEWHERE.format(units=self._words["units"], protocol=protocol)
-        *hints, _ = study["hints"]
-        return study | {"text": text, "hints": (*hints, f"Run the study: {text[0].lower()}{text[1:]}")}
+        first, second, third, _ = study["hints"]
+        text, third = (
+            ELSEWHERE.format(units=self._words["units"], protocol=said[0].lower() + said[1:])
+            for said in (study["text"], third)
+        )
+        return study | {"text": text, "hints": (first, second, third, f"Run the study: {text[0].lower()}{text[1:]}")}
 
     def conclusion(self, mechanism: Mechanism) -> str:
         """Return the conclusion that follows from a mechanism, without a full stop."""
