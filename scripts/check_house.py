@@ -123,15 +123,16 @@ def check_size(modules: list[Module], limits: dict[str, Any]) -> Iterator[Gate]:
     yield Gate("lines of tests", tests, limits["test_lines"], [])
 
 
-def check_words(modules: list[Module], limits: dict[str, Any]) -> Gate:
-    """Return the gate on words of kinds in code outside of the places that may name them."""
-    words = re.compile("|".join(limits["kind_words"]), re.IGNORECASE)
-    found = []
-    for module in modules:
-        if module.part in limits["kind_places"] or is_lazy(module):
-            continue
-        found += [f"{module.place(node)}: {word}" for node, word in _words(module) if words.search(word)]
-    return Gate("words of kinds outside of their folders", len(found), 0, found)
+def check_words(modules: list[Module], limits: dict[str, Any]) -> Iterator[Gate]:
+    """Yield the gates on words of kinds, and of a format of trees, outside of the places that may name them."""
+    for what, name in (("kinds", "kind"), ("a format of trees", "format")):
+        words = re.compile("|".join(limits[f"{name}_words"]), re.IGNORECASE)
+        found = []
+        for module in modules:
+            if module.part in limits[f"{name}_places"] or is_lazy(module):
+                continue
+            found += [f"{module.place(node)}: {word}" for node, word in _words(module) if words.search(word)]
+        yield Gate(f"words of {what} outside of their folders", len(found), 0, found)
 
 
 def is_lazy(module: Module) -> bool:
@@ -342,7 +343,7 @@ def main() -> int:
     modules = read_modules()
     gates = [
         *check_size(modules, limits),
-        check_words(modules, limits),
+        *check_words(modules, limits),
         check_cycles(modules),
         *check_style(modules, limits),
         *(() if options.static else check_imports(limits)),
