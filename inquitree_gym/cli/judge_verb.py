@@ -55,7 +55,7 @@ _CHAT_FLAGS = {"base_url", "reasoning_effort", "reply_tokens", "max_cost", "max_
 
 JudgeOption = Annotated[
     str | None,
-    typer.Option("--judge", help="Judges, comma-separated: nli:MODEL, llm:MODEL, or others of the kind; else local."),
+    typer.Option("--judge", help="Judges, comma-separated: nli:MODEL, llm:MODEL or others; the local one by default."),
 ]
 MaxConcurrencyOption = Annotated[
     int, typer.Option("--max-concurrency", min=1, help="Conclusions judged at the same time.")
@@ -93,8 +93,9 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     names = [env] if env else sorted({name for logs in found for name in logs.kinds}) or [DEFAULT_KIND]
     own = values_by_kind(names, JUDGE, context.params, given(context))
     judged_by = split(judges or LOCAL)
-    if judges is None and not any(has_judge(LOCAL, name) for name in names):
-        raise OptionError(f"a judge must be named: --judge {' or --judge '.join(judge_forms(names[0]))}")
+    if judges is None and (without := [name for name in names if not has_judge(LOCAL, name)]):
+        noun, forms = kind(without[0]).judging.noun, ", ".join(judge_forms(without[0]))
+        raise OptionError(f"no judge is named for the {noun}s; name one, such as --judge llm:MODEL; known: {forms}")
     asked = {name: _judges(judged_by, shared, own[name], name, names) for name in names}
     for name in names:
         _check_used(judged_by, dict.fromkeys(given(context) & _CHAT_FLAGS) | own[name], name)

@@ -83,7 +83,7 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool, as_new_version: b
             "models": [{**asdict(each), "least": _counts(each.least), "most": _counts(each.most)}
                        for each in estimates],
             "environment": [model.label for model in environment],
-            "judge": "local" if judge is None else judge.judge_name,
+            "judge": None if judge is None else judge.judge_name,
             "damaged": {spec.file_name: error for spec, error in status.damaged.items()},
             "no_key": {label: asdict(lack) for label, lack in keys.items()},
         })  # fmt: skip

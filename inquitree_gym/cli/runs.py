@@ -48,7 +48,6 @@ from inquitree_gym.runner.run import Executor, play_episodes
 from inquitree_gym.runner.services import MAX_CONCURRENCY, Services, asked_models, missing_keys
 from inquitree_gym.runs.specs import is_own, judge_options
 from inquitree_gym.runs.study import ALL, validated
-from inquitree_gym.runs.study import LOCAL as LOCAL_JUDGE
 
 RUN_FLAGS = {
     "study_file", "out_folder", "max_concurrency", "max_cost", "max_total_tokens", "max_minutes", "cache", "device",
@@ -69,7 +68,7 @@ ModelNamesOption = Annotated[
     str | None, typer.Option(help="litellm's names of models, comma-separated: provider/name.")
 ]
 RewardJudgeOption = Annotated[
-    str, typer.Option(help="Judge of the reward: local, or llm:MODEL or llm-paper:MODEL to ask a model.")
+    str | None, typer.Option(help="Judge that sets the reward: llm:MODEL or llm-paper:MODEL asks a model.")
 ]
 EffortsOption = Annotated[
     str | None, typer.Option(help="Reasoning efforts, comma-separated; every model plays with each of them.")
@@ -143,7 +142,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     tiers: Annotated[str | None, typer.Option(help="Keep tasks of these evidence tiers: A, B, C.")] = None,
     seeds: Annotated[int, typer.Option(help="Episodes per agent, model, task and value of a list.")] = 5,
     first_seed: Annotated[int, typer.Option(help="First of the seeds, which are consecutive.")] = 0,
-    judge: RewardJudgeOption = LOCAL_JUDGE,
+    judge: RewardJudgeOption = None,
     judge_base_url: Annotated[str | None, typer.Option(help="Server of the judge's model.")] = None,
     prompts: PromptsOption = None,
     study_file: Annotated[Path | None, typer.Option("--study", help="Read the options above from a TOML file.")] = None,
@@ -240,12 +239,12 @@ def _study(context: typer.Context) -> StudyConfig:
     )
 
 
-def _judge(flags: Mapping[str, Any]) -> str | dict[str, Any]:
+def _judge(flags: Mapping[str, Any]) -> str | dict[str, Any] | None:
     """Return the judge as a study takes it. Raise `InquiTreeError` for an unknown name or an address without effect."""
-    name, base_url = flags["judge"], flags["judge_base_url"]
-    if base_url is None:
-        return str(name)
-    if name == LOCAL_JUDGE:
+    name: str | None = flags["judge"]
+    if (base_url := flags["judge_base_url"]) is None:
+        return name
+    if name is None:
         raise InquiTreeError("--judge-base-url without a model does nothing; name one with --judge llm:MODEL")
     settings: dict[str, Any] = judge_options(flags["env"]).named(name)
     return settings | {"base_url": base_url}

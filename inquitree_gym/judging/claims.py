@@ -1,4 +1,4 @@
-"""Claims of a conclusion, as text: how it is split, and what a sentence denies or leaves open."""
+"""Claims of a conclusion or a projection, as text: how it is split, and what a sentence denies or leaves open."""
 
 from __future__ import annotations
 
@@ -67,18 +67,13 @@ def counted_claims(conclusion: str, items: int) -> list[str]:
 
     They are those that start within its first `MAX_WORDS` words, or `WORDS_PER_ITEM` per item if that is more.
     """
-    counted, words, limit = [], 0, counted_words(items)
+    counted, words, limit = [], 0, max(MAX_WORDS, WORDS_PER_ITEM * items)
     for claim in split_claims(conclusion):
         if words >= limit:
             break
         counted.append(claim)
         words += len(claim.split())
     return counted
-
-
-def counted_words(items: int) -> int:
-    """Return the number of words within which claims count about a tree with this many conclusion items."""
-    return max(MAX_WORDS, WORDS_PER_ITEM * items)
 
 
 def split_claims(conclusion: str) -> list[str]:

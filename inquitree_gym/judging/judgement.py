@@ -15,7 +15,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 P_co = TypeVar("P_co", covariant=True)
 
 LOCAL = "local"
-"""Name of the judge of each kind that needs no service, and the reward of its environments by default."""
+"""Name of the judge that needs no service, of the kinds that have one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Sense of a claim about statements: how near it is to each, and whether it says the statement or a contrary.
 
-The local judges of conclusions and of projections compare claims by their sense. It combines the contrast of the
+The local judge of projections compares claims by their sense. It combines the contrast of the
 distances to both sides, in both spaces of the judge's embedder, with the words shared with one side only.
 """
 

@@ -186,7 +186,7 @@ class JudgeSettings(ModelSettings):
         presets = kind(cls.env).judging.presets
         prefix, _, model = name.partition(":")
         if prefix not in presets or not model:
-            forms = " or ".join(("'local'", *(f"'{known}:MODEL'" for known in presets)))
+            forms = " or ".join(f"'{known}:MODEL'" for known in presets)
             raise OptionError(
                 f"the judge of a study must be {forms}, got '{name:.80}'. For any other judge, run inquitree judge "
                 "after the study."

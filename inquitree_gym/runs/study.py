@@ -67,7 +67,7 @@ def _message(fault: ErrorDetails) -> str:
 ALL = "all"
 """Name that stands for every shipped task."""
 LOCAL = "local"
-"""Name of the judge that asks no model."""
+"""Name of the judge that asks no model, of the kinds that have one."""
 MAX_EPISODES = 1_000_000
 """Largest number of episodes of a study, which are listed in memory."""
 MAX_SEED = 1_000_000_000
@@ -93,7 +93,7 @@ class StudyConfig(BaseModel):
     """Episodes per agent, model, task and cell of the grid, with consecutive seeds."""
     first_seed: int = Field(default=0, ge=0, le=MAX_SEED)
     judge: dict[str, Any] | str | None = None
-    """Judge that sets the reward: ``llm:MODEL``, or a table of its settings. None or ``local`` is the kind's own."""
+    """Judge that sets the reward: ``llm:MODEL``, or a table of its settings. None is the kind's own reward."""
     prompts: str | None = None
     """Prompts of the episodes and of the agents that ask a model: ``default``, another set of the kind's, or a folder.
     None for those of the settings."""
@@ -126,8 +126,9 @@ class StudyConfig(BaseModel):
 
     @field_validator("judge")
     @classmethod
-    def _drop_own_reward(cls, judge: Any) -> Any:
-        return None if judge == LOCAL else judge
+    def _drop_own_reward(cls, judge: Any, info: ValidationInfo) -> Any:
+        own = LOCAL in kind(info.data.get("env", DEFAULT_KIND)).judging.judges
+        return None if own and judge == LOCAL else judge
 
     @field_validator("trees")
     @classmethod

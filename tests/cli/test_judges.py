@@ -83,6 +83,13 @@ def test_judge_says_what_it_took_and_what_the_budget_left_out(run: Path, reading
     )
 
 
+def test_conclusions_have_no_judge_by_default(run: Path):
+    done = inquitree("judge", run)
+    assert done.status == 2
+    assert "no judge is named for the conclusions; name one, such as --judge llm:MODEL; known: nli:MODEL" in done.said
+    assert "no judge is called 'local'; known: nli:MODEL" in inquitree("judge", run, "--judge", "local").said
+
+
 # The judge of the tables
 
 

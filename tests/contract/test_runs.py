@@ -192,11 +192,11 @@ def test_one_folder_with_every_kind_is_scored_reported_and_judged_apart(all_runs
     reports = inquitree("report", mixed, "--json").json
     assert {report["kind"] for report in reports} == set(CASES)
     assert [report["missing"] for report in reports] == [[]] * len(CASES)
-    judged = inquitree("judge", mixed, "--json").json
+    judged = inquitree("judge", mixed, "--judge", "local", "--json").json
     local = {name: count for name, count in expected.items() if "local" in CASES[name].kind.judging.judges}
     assert {each["kind"]: len(*each["scores"].values()) for each in judged if each["scores"]} == local
     for verb in ("score", "report", "judge"):
-        printed = inquitree(verb, mixed)
+        printed = inquitree(verb, mixed, *(("--judge", "local") if verb == "judge" else ()))
         assert printed.status == 0, printed.err
         assert "left out" not in printed.said
         assert all(f"{name}: " in printed.out for name in (local if verb == "judge" else CASES)), verb
@@ -215,12 +215,12 @@ def test_one_folder_with_every_kind_is_shown_and_exported_whole(mixed: Path, tmp
 def test_what_one_kind_lacks_keeps_no_other_from_being_judged(mixed: Path, tmp_path: Path):
     """Of a folder without copies of the tasks, only the logs on a task of this machine can be judged."""
     shutil.copytree(mixed / "episodes", tmp_path / "logs")
-    done = inquitree("judge", tmp_path / "logs", "--json")
+    done = inquitree("judge", tmp_path / "logs", "--judge", "local", "--json")
     assert [report["kind"] for report in done.json] == ["toy"]
     assert done.said.count("which is not at hand") == len(CASES) - 1
     for log in (tmp_path / "logs").glob("bread*shown*"):
         log.unlink()
-    done = inquitree("judge", tmp_path / "logs")
+    done = inquitree("judge", tmp_path / "logs", "--judge", "local")
     assert (done.status, "to judge yet" in done.said) == (2, True)
     assert done.said.count("which is not at hand") == len(CASES) - 1
 

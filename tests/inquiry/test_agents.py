@@ -27,13 +27,13 @@ from inquitree_gym.baselines import (
 )
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.envs.spaces import WORDS
-from inquitree_gym.errors import LogError
-from inquitree_gym.inquiry.agents.answers import random_answers, shown_exam
+from inquitree_gym.errors import AgentError, LogError
+from inquitree_gym.inquiry.agents.answers import random_answers, sheet_answers, shown_exam
 from inquitree_gym.inquiry.agents.scripted import MAX_RUNS, exam_groups, menu_texts, owners_of, planned_studies
 from inquitree_gym.inquiry.decisions import TOKENS
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.events import InquiryEvent
-from inquitree_gym.inquiry.exam import LETTERS, exam_of
+from inquitree_gym.inquiry.exam import LETTERS, Sheet, exam_of
 from inquitree_gym.inquiry.menu import numbered
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
@@ -253,6 +253,18 @@ def test_a_random_sheet_answers_every_item_with_any_of_its_letters():
     sheets = Counter(random_answers(EXAM, rng) for _ in range(3_000))
     assert set(sheets) == {f"1 {first}\n2 {second}" for first, second in product("AB", "ABC")}
     assert chisquare(list(sheets.values())).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("exam", ["Exam.", "1) It rose; or it fell.", EXAM.replace("1. A", "A").replace("2. A", "A")])
+def test_an_exam_in_another_form_is_an_error(exam: str):
+    with pytest.raises(AgentError, match="mend your template"):
+        random_answers(exam, np.random.default_rng(0))
+
+
+def test_an_exam_without_the_items_of_the_tree_is_an_error(paper12: Tree):
+    sheet = Sheet((0,) * len(paper12.conclusions))
+    with pytest.raises(AgentError, match="mend your template"):
+        sheet_answers(paper12, EXAM, sheet)
 
 
 @pytest.mark.parametrize("name", ["random", "oracle", "cover"])

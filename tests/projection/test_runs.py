@@ -66,7 +66,7 @@ def test_a_study_of_projections_says_so_in_its_file(tmp_path: Path):
         ({"agents": ("llm",), "models": [{"model": "gpt-4o", "belief": True}]}, "belief: is an unknown setting"),
         ({"levels": ("answer",)}, "levels.0: needs 'question', 'null' or 'procedure'"),
         ({"rules": "paper"}, "rules: is an unknown setting; remove it"),
-        ({"judge": "llm-paper:gpt-4o"}, "the judge of a study must be 'local' or 'llm:MODEL'"),
+        ({"judge": "llm-paper:gpt-4o"}, "the judge of a study must be 'llm:MODEL', got 'llm-paper"),
         ({"judge": {"model": "gpt-4o", "orders": 1}}, "study cannot be asked; orders: is an unknown"),
         (
             {"judge": {"model": "gpt-4o", "alignment": "list"}},

@@ -76,7 +76,7 @@ JUDGE = Case(
     setting="judge", opening="You grade the conclusion", reply=Grader(lambda place, text, asked: 0.6),
     fault="the judge could not grade a conclusion", name="llm-paper:gpt-4o-mini",
     table="orders = 1\nvariants = false\ntimeout = 9\n", wrong="nli:my-model",
-    told="the judge of a study must be 'local' or .* run inquitree judge after the study",
+    told="the judge of a study must be 'llm:MODEL' or .* run inquitree judge after the study",
     dry_run="llm-paper:gpt-4o-mini judges the conclusions, 1 request each; these requests are not included",
 )  # fmt: skip
 

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from inquitree_gym.errors import AgentError
 from inquitree_gym.inquiry.exam import LETTERS, Layout, Sheet
 from inquitree_gym.trees import Tree
 
+_UNKNOWN_FORM = "the agent reads exams as '1. A. statement' and '   B. statement' alone; mend your template exam.md"
 _OPTION = re.compile(rf"^ *(?:([0-9]+)\.)? *([{LETTERS}])\. (.+)$", re.MULTILINE)
 
 
@@ -28,13 +30,19 @@ class ExamItem(NamedTuple):
 
 
 def shown_exam(observation: str) -> tuple[ExamItem, ...]:
-    """Return the items in the text of an exam, each of which begins with the option A."""
+    """Return the items in the text of an exam, each of which begins with the option A.
+
+    Raises:
+        AgentError: a template of one's own shows them in another form.
+    """
     items: list[tuple[str, list[str]]] = []
     for number, letter, text in _OPTION.findall(observation):
         if letter == LETTERS[0]:
             items.append((number, []))
         if items:
             items[-1][1].append(text)
+    if not items or (len(items) > 1 and not all(number for number, _ in items)):
+        raise AgentError(_UNKNOWN_FORM)
     return tuple(ExamItem(number, tuple(texts)) for number, texts in items)
 
 
@@ -61,13 +69,14 @@ def random_answers(observation: str, rng: np.random.Generator) -> str:
 
 
 def sheet_answers(tree: Tree, observation: str, sheet: Sheet) -> str:
-    """Return the answers of a sheet."""
+    """Return the answers of a sheet. Raise `AgentError` if the observation shows other items than those of the tree."""
     stated = {
-        frozenset(item.options): item.options[choice]
+        frozenset(item.options): None if choice is None else item.options[choice]
         for item, choice in zip(tree.conclusions, sheet.choices, strict=True)
-        if choice is not None
     }
-    return answers(observation, lambda item: stated.get(frozenset(item.options)))
+    if not stated.keys() >= {frozenset(item.options) for item in shown_exam(observation)}:
+        raise AgentError(_UNKNOWN_FORM)
+    return answers(observation, lambda item: stated[frozenset(item.options)])
 
 
 def longest_match(texts: Sequence[str], observation: str) -> int:

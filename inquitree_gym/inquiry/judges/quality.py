@@ -27,7 +27,7 @@ class Verdict:
     score: float | None
     """S: 1, 0.6 or 0, or a mean of such grades over repeats. None for an unscored item."""
     why: str
-    """Claim with its similarity, or the reason that a model gave."""
+    """Claim with its relation to the item, or the reason that a model gave."""
 
 
 class Judge(Protocol):
@@ -82,12 +82,6 @@ def conclusion_quality(
     if any(score is None for score in scores):
         return None
     return float(evidence_ratios(tree, proven, evidence) @ np.array(scores, np.float64))
-
-
-def conclusion_reward(judge: Judge, tree: Tree, state: State, conclusion: str, evidence: Evidence = "groups") -> float:
-    """Return Q/|C|, in [0, 1]: the reward at the end of an episode."""
-    quality = conclusion_quality(tree, state.proven, judge.judge(conclusion), evidence)
-    return 0.0 if quality is None else quality / len(tree.conclusions)
 
 
 def verdicts_reward(tree: Tree, state: State, verdicts: tuple[Verdict, ...], evidence: Evidence = "groups") -> float:
