@@ -11,14 +11,14 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from inquitree_gym import trees as generating  # the generator loads with its first use
+from inquitree_gym import trees as made  # the generator loads with its first use
 from inquitree_gym.envs.asking import shared_judge
 from inquitree_gym.envs.text_vector import TextVectorEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.env import InquiryEnv, TreeLike
 from inquitree_gym.inquiry.keywords import InquiryKeywords, unpack_keywords
 from inquitree_gym.inquiry.llm_matcher import LOCAL, load_reader
-from inquitree_gym.trees import Difficulty, Tree, tree_seed
+from inquitree_gym.trees import Tree
 
 
 class InquiryVectorEnv(TextVectorEnv):
@@ -92,7 +92,7 @@ class SyntheticEnv(InquiryEnv):
         self,
         *,
         split: str = "train",
-        difficulty: Difficulty | Mapping[str, Any] | None = None,
+        difficulty: made.Difficulty | Mapping[str, Any] | None = None,
         **keywords: Unpack[InquiryKeywords],
     ) -> None:
         """See the class for the arguments.
@@ -101,15 +101,15 @@ class SyntheticEnv(InquiryEnv):
             OptionError: an unknown split, setting or keyword, or a value out of range.
         """
         self.split = split
-        self.difficulty = Difficulty.of(difficulty)
-        super().__init__(generating.synthetic_tree(tree_seed(0, split), self.difficulty.largest()), **keywords)
+        self.difficulty = made.Difficulty.of(difficulty)
+        super().__init__(made.synthetic_tree(made.tree_seed(0, split), self.difficulty.largest()), **keywords)
         self.runtimes = self.runtimes.within("episode")
 
     def _choose(self, choices: tuple[Tree, ...], episode_seed: int) -> Tree:
         """Return the tree of an episode. ``self.tasks`` only shows menus and features how large it may be."""
         if choices is not self.tasks:
             return super()._choose(choices, episode_seed)
-        return generating.synthetic_tree(tree_seed(episode_seed, self.split), self.difficulty)
+        return made.synthetic_tree(made.tree_seed(episode_seed, self.split), self.difficulty)
 
 
 @unpack_keywords(InquiryEnv.__init__, InquiryKeywords)
@@ -117,7 +117,7 @@ def synthetic_vector(
     num_envs: int,
     *,
     split: str = "train",
-    difficulty: Difficulty | Mapping[str, Any] | None = None,
+    difficulty: made.Difficulty | Mapping[str, Any] | None = None,
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     **keywords: Unpack[InquiryKeywords],
 ) -> InquiryVectorEnv:

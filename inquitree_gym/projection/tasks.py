@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from inquitree_gym.errors import Fault, TreeError, UnknownTreeError, plural
 from inquitree_gym.protocols import Outline, Tasks
@@ -25,9 +25,6 @@ from inquitree_gym.trees.load import (
 )
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import Tree
-
-TaskKind = Literal["inquiry", "projection"]
-"""A tree, which is played as an inquiry, or a projection task."""
 
 TaskLike = str | os.PathLike[str] | Tree | ProjectionTask
 """An id, a path of a tree or task file, a tree with a disclosure, or a task."""

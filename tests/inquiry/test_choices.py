@@ -10,6 +10,7 @@ import pytest
 
 from inquitree_gym.baselines import ReplayAgent
 from inquitree_gym.inquiry.engine import Engine, Rules
+from inquitree_gym.inquiry.engine.transition import draw_one
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.trajectory import read_trajectory
 from inquitree_gym.log import Episode, read_episode
@@ -164,7 +165,9 @@ def test_a_study_run_again_may_show_its_result_in_other_words_which_the_log_tell
     first, study = tree.subtopics[0], tree.subtopics[0].studies[0]
     course = [first.text, study.text, "redo the study", "redo the study", "draw conclusion", "1. No.", "1 A"]
     engine = Engine(tree, Rules(threshold=0.5))
-    drawn = ([engine.wording_shown(seed, 0, run) for run in (1, 2, 3)] for seed in range(99))
+    drawn = (
+        [draw_one(seed, engine.fake_keys[0], run, engine.wordings_of[0]) for run in (1, 2, 3)] for seed in range(99)
+    )
     seed, wordings = next((seed, found) for seed, found in enumerate(drawn) if found == [1, 0, 1])
     episode = play(env_of(tree, replication="varied"), ReplayAgent(course), seed=seed, file=file)
     shown = [turn.observation for turn in episode.turns[2:5]]

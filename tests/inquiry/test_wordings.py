@@ -12,6 +12,7 @@ import pytest
 
 from inquitree_gym.inquiry.arrays.env import InquiryBatchEnv
 from inquitree_gym.inquiry.engine import Decision, Engine, ObservationKind, Reading, Rules
+from inquitree_gym.inquiry.engine.transition import draw_one
 from inquitree_gym.inquiry.observations import ObservationRenderer
 from inquitree_gym.inquiry.prompts import inquiry_prompts
 from inquitree_gym.trees import Tree, builtin_ids, load_tree, parse_tree, synthetic_tree
@@ -93,7 +94,7 @@ def test_a_run_takes_a_wording_by_seed_study_and_run_alone():
     for seed in range(4_000):
         for study, count in enumerate((3, 2, 1)):
             outcomes = {engine.fake_shown(seed, study, run) > 0 for run in (1, 2)}
-            wordings = [engine.wording_shown(seed, study, run) for run in (1, 2)]
+            wordings = [draw_one(seed, engine.fake_keys[study], run, count) for run in (1, 2)]
             assert set(wordings) <= set(range(count))
             if len(outcomes) == 1:
                 repeated[count, *outcomes].append(wordings[0] == wordings[1])

@@ -23,8 +23,7 @@ from inquitree_gym.errors import AgentError, MissingExtraError, OptionError, req
 from inquitree_gym.inquiry.agents.answers import answers, longest_match, shown_layout
 from inquitree_gym.inquiry.agents.scripted import TraversalAgent, menu_texts
 from inquitree_gym.inquiry.engine import Engine, ObservationKind, Phase, Rules, State
-from inquitree_gym.inquiry.engine.rows import MOST_POLES
-from inquitree_gym.inquiry.engine.transition import MOST_TALLIED
+from inquitree_gym.inquiry.engine.rows import MOST_POLES, MOST_TALLIED
 from inquitree_gym.inquiry.exam import Sheet, marks_of
 from inquitree_gym.inquiry.menu import MAX_AXIS_SLOTS, Menu, MenuSize, numbered
 from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow, ObservationKey, ObservationRenderer

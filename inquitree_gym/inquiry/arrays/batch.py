@@ -53,13 +53,13 @@ class Batch:
 
     def load(self, *, reads: bool = True) -> None:
         """Take the tables of the pool, which has changed, and the trees to play. ``reads``: see `Inquiries.reads`."""
-        view, seeds = self.view, self.seeds
+        view, seeds, slots = self.view, self.seeds, at.Slots(*self._size)
         tables = self._pool.tables._replace(vectors=self._observer.vectors)
         self._tables = type(tables)(*map(view, tables))
         own = self.over, seeds.first.view(np.int64), seeds.episode.view(np.int64), self.own, self.choices
         self._played = Inquiries(
             view(self.rows), self.rows.shape[1], self._size.actions, self._size.subtopics,
-            self.rows.shape[1] - at.MOST_POLES * self._size.axes, self._observer.tallied, self._observer.dim, reads,
+            slots.tally, slots.tally + slots.tally_width, self._observer.tallied, self._observer.dim, reads,
             len(self.choices), *map(view, own),
         )  # fmt: skip
 

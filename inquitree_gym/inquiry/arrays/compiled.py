@@ -34,8 +34,8 @@ class Functions(NamedTuple):
 
     def view(self, array: NDArray[Any]) -> Any:
         """Return the buffer that the functions take: a flat array if they are compiled, else a memory view of it."""
-        flat = array.reshape(-1)
-        flat = flat.view(np.uint8) if flat.dtype == np.bool_ else flat
+        flat = array if array.ndim == 1 else array.reshape(-1)
+        flat = flat.view(np.uint8) if flat.dtype.char == "?" else flat
         return flat if self.compiled else flat.data
 
 

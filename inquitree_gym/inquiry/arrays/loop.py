@@ -25,8 +25,8 @@ ANSWER = 4
 """Numbers of a reading in a menu: candidate, decision, 1 if it is near enough, and where to find what it repeats."""
 WORD_BITS = 62
 """Subtopics in a word of an index observation: a signed 64-bit integer holds every pattern and their number."""
-COUNT_BITS, COUNTS = 7, 8
-"""Bits of a number of the tally, and the numbers in a word of an index observation."""
+COUNTS = 2 * at.COUNTS
+"""Numbers of the tally in a word of an index observation: those of two columns, as ``WORD_BITS`` is twice 31."""
 TEXT_HEAD = 2
 """Numbers before the kinds in a table of texts: the text of the limit, and the most wordings of a result."""
 RESULT_STATES = 3
@@ -47,7 +47,9 @@ class Inquiries(NamedTuple):
     slots: int
     """Slots for subtopics in an observation."""
     tally: int
-    """Column of the first number of the tally."""
+    """First column of the tally."""
+    visited: int
+    """First column of the visited subtopics."""
     tallied: int
     """Numbers of the tally in an observation."""
     dim: int
@@ -241,21 +243,21 @@ def mask_words(n_actions: int) -> int:
 def observe_index(first: int, end: int, played: Inquiries, told: Told) -> None:
     """Write the number of the text, the visited subtopics in words of `WORD_BITS` bits, and the tally in others."""
     rows, width, slots, out, numbers = played.rows, played.width, played.slots, told.observations, told.numbers
-    words = (slots + WORD_BITS - 1) // WORD_BITS
-    tallied, columns = played.tallied, 1 + words + (played.tallied + COUNTS - 1) // COUNTS
+    visited, tallied = (slots + at.VISIT_BITS - 1) // at.VISIT_BITS, (played.tallied + at.COUNTS - 1) // at.COUNTS
+    columns = 1 + (visited + 1) // 2 + (tallied + 1) // 2
     for i in range(first, end):
-        to, visits, tally = i * columns, i * width + at.ROW_HEAD, i * width + played.tally
+        row, to = i * width, i * columns
         out[to] = numbers[i]
-        for word in range(words):
-            bits = 0
-            for slot in range(word * WORD_BITS, min(slots, (word + 1) * WORD_BITS)):
-                bits |= int(rows[visits + slot] > 0) << (slot - word * WORD_BITS)
-            out[to + 1 + word] = bits
-        for start in range(0, tallied, COUNTS):
-            counts = 0
-            for place in range(start, min(tallied, start + COUNTS)):
-                counts |= int(rows[tally + place]) << (COUNT_BITS * (place - start))
-            out[to + 1 + words + start // COUNTS] = counts
+        to += 1
+        for start, count, bits in (
+            (row + played.visited, visited, at.VISIT_BITS), (row + played.tally, tallied, at.COUNTS * at.COUNT_BITS)
+        ):  # fmt: skip
+            for place in range(start, start + count, 2):
+                word = int(rows[place])
+                if place + 1 < start + count:
+                    word |= int(rows[place + 1]) << bits
+                out[to] = word
+                to += 1
 
 
 def observe_features(first: int, end: int, played: Inquiries, tables: Tables, told: Told) -> None:
@@ -274,7 +276,8 @@ def observe_features(first: int, end: int, played: Inquiries, tables: Tables, to
             out[to + CONTEXTS + 1 + slot] = int(rows[row + at.ROW_HEAD + slot] > 0)
         to += CONTEXTS + 1 + slots
         for place in range(tallied):
-            out[to + place] = rows[row + played.tally + place]
+            word = rows[row + played.tally + place // at.COUNTS]
+            out[to + place] = word >> at.COUNT_BITS * (place % at.COUNTS) & at.MOST_TALLIED
         to, vector = to + tallied, numbers[i] * dim
         for place in range(dim):
             out[to + place] = vectors[vector + place]

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.arrays.loop import COUNT_BITS, COUNTS, WORD_BITS
+from inquitree_gym.inquiry.arrays.loop import COUNTS, WORD_BITS
 from inquitree_gym.inquiry.arrays.tables import TreeTables
 from inquitree_gym.inquiry.engine import Phase, Rules
-from inquitree_gym.inquiry.engine.rows import MOST_POLES
-from inquitree_gym.inquiry.engine.transition import MOST_TALLIED
+from inquitree_gym.inquiry.engine.rows import COUNT_BITS, MOST_POLES, MOST_TALLIED
 from inquitree_gym.inquiry.engine.values import PHASE_OF
 from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow, observation_keys, observation_vectors
 from inquitree_gym.inquiry.runtime import RuntimeCache, TreeRuntime

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.engine.rows import HIGHEST_FAKE, MOST_POLES, TABLE_HEAD, WHOLE, Slots, tree_table
-from inquitree_gym.inquiry.engine.transition import advance, begin, draw_fake, draw_one, outcome_of
+from inquitree_gym.inquiry.engine.rows import HIGHEST_FAKE, TABLE_HEAD, WHOLE, Slots, tree_table
+from inquitree_gym.inquiry.engine.transition import advance, begin, draw_fake
 from inquitree_gym.inquiry.engine.values import Decision, Event, ObservationKind, Phase, Reading, State
 from inquitree_gym.inquiry.exam import Layout, Sheet, draw_layout, exam_of
 from inquitree_gym.seeds import WORD, seed_of_agent, signed
@@ -49,8 +49,6 @@ class Engine:
         """Number of wordings in which every result of each study is shown."""
         self.fake_keys = tuple(key & WORD for key in table[fakes + 2 * studies : fakes + 3 * studies])
         """64-bit word of each study that the draws of its fakes and wordings depend on."""
-        self._readers = fakes + 3 * studies
-        self._world = self.slots.width - self.slots.axes * (2 + MOST_POLES)
         self.exam = exam_of(tree)
         """Exam of the tree, whatever the rules are."""
         self._n_axes = len(tree.axes)
@@ -125,19 +123,6 @@ class Engine:
         if not (self.rules.fake_level and self.fakes_of[study]):
             return 0
         return draw_fake(seed, self.fake_keys[study], run, self.table[HIGHEST_FAKE], self.fakes_of[study])
-
-    def outcome_shown(self, state: State, study: int, run: int) -> int:
-        """Return the place, among the outcomes of ``study``, of what its ``run``-th run shows. See `fake_shown`."""
-        fake = self.fake_shown(state.seed, study, run)
-        return outcome_of(state.row, self._world, self.table, self._readers + 4 * study, fake)
-
-    def wording_shown(self, seed: int, study: int, run: int) -> int:
-        """Return the wording of what the ``run``-th run of ``study`` shows, be it true or a fake.
-
-        The draw is a hash of its own, so that no wording says anything about a result.
-        """
-        count = self.wordings_of[study]
-        return draw_one(seed, self.fake_keys[study], run, count) if count > 1 else 0
 
     def agent_seed(self, seed: int) -> int:
         """Return the seed for the agent of an episode with ``seed``, from 0 to 2^63 - 1.

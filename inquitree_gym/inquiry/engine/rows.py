@@ -1,8 +1,9 @@
 """Buffers that the transition function works on: a row of integers per inquiry, and a table of integers per tree.
 
-A row is `ROW_HEAD` numbers of the inquiry and its last event, then a column per subtopic slot (S), study slot (K), axis
-slot of the exam (A) or pole of each axis (3 A): visits (S), runs (K), result shown last (K), true result seen (K),
-highest hint told (S + K), earned credit (S + K), the world (A), largest credit by axis (A), results by pole (3 A).
+A row is `ROW_HEAD` numbers of the inquiry and its last event, then a column per subtopic slot (S), study slot (K) or
+axis slot of the exam (A): visits (S), runs (K), result shown last (K), true result seen (K), highest hint told (S + K),
+earned credit (S + K), the world (A), largest credit by axis (A). Then come words that an observation copies: results by
+pole, three an axis, `COUNTS` numbers of `COUNT_BITS` bits a word, and visited subtopics, `VISIT_BITS` a word.
 
 A table is `TABLE_HEAD` numbers of the tree and its rules, then
 - the subtopic of each study (K), and the first study of each subtopic (S + 1),
@@ -58,6 +59,10 @@ FULL_CREDIT = 4
 MAX_POINTS = (1 << 31) - 1
 MOST_POLES = 3
 """Poles of an axis that a tally tells apart. Items of trees without axes may have more."""
+COUNTS, COUNT_BITS, MOST_TALLIED = 4, 7, 127
+"""Numbers of a tally in a column, the bits of each, and the largest."""
+VISIT_BITS = 31
+"""Subtopics in a column."""
 
 
 class Slots(NamedTuple):
@@ -76,7 +81,17 @@ class Slots(NamedTuple):
     @property
     def width(self) -> int:
         """Columns of a row."""
-        return ROW_HEAD + 3 * self.subtopics + 5 * self.studies + (2 + MOST_POLES) * self.axes
+        return self.tally + self.tally_width + -(-self.subtopics // VISIT_BITS)
+
+    @property
+    def tally(self) -> int:
+        """First column of the tally."""
+        return ROW_HEAD + 3 * self.subtopics + 5 * self.studies + 2 * self.axes
+
+    @property
+    def tally_width(self) -> int:
+        """Columns of the tally."""
+        return -(-MOST_POLES * self.axes // COUNTS)
 
 
 def tree_table(tree: Tree, rules: Rules, slots: Slots) -> list[int]:
@@ -158,4 +173,5 @@ def compact(row: list[int], slots: Slots, used: Slots) -> list[int]:
     for width, length in [subtopics, *[studies] * 3, *[subtopics, studies] * 2, *[axes] * 2]:
         found += row[at : at + length]
         at += width
-    return found + row[at : at + MOST_POLES * used.axes]
+    visited = at + slots.tally_width
+    return found + row[at : at + used.tally_width] + row[visited : visited + used.width - used.tally - used.tally_width]

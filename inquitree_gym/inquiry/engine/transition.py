@@ -14,6 +14,8 @@ from inquitree_gym.inquiry.engine.rows import (
     AGAIN,
     AXES,
     BARE,
+    COUNT_BITS,
+    COUNTS,
     CREDIT,
     DECISION,
     FAKE,
@@ -30,6 +32,7 @@ from inquitree_gym.inquiry.engine.rows import (
     LIMITED,
     MARKS_AT,
     MOST_POLES,
+    MOST_TALLIED,
     NODE,
     OF_AXIS,
     OUTCOME,
@@ -53,6 +56,7 @@ from inquitree_gym.inquiry.engine.rows import (
     TREE,
     TURN,
     UNRUN,
+    VISIT_BITS,
     WAITS,
     WORDING,
     WORLD_KEY,
@@ -93,8 +97,6 @@ FAILS, RUNS = -1, -2
 READING = 4
 """Numbers of a reading: candidate (-1 for none), decision, 1 if the candidate is near enough, and 1 if the text repeats
 one that was shown before. In the exam the candidate is an option of the item, and any decision asks once more."""
-MOST_TALLIED = 127
-"""Largest number in a tally."""
 
 
 def draw_fake(seed: int, key: int, run: int, highest: int, fakes: int) -> int:
@@ -206,6 +208,8 @@ def advance(  # noqa: C901  (one function for the sake of speed)
         needs = axis_at + OF_AXIS * axes
         world = credits + subtopics + studies
         earned = world + axes
+        tally = earned + axes
+        visited = tally + (MOST_POLES * axes + COUNTS - 1) // COUNTS
         needed = needs + subtopics + 1
         node, decided, reason, forced, credit, again = -1, 0, 0, 0, -1, 0
         fake = outcome = wording = shown_hint = limited = 0
@@ -300,6 +304,7 @@ def advance(  # noqa: C901  (one function for the sake of speed)
                 rows[row + LEFT] -= 1
                 lost = repeats or forced or rows[credits + node] == 0
                 rows[credits + node] = 0 if lost else CREDITS[rows[told + node]]
+                rows[visited + node // VISIT_BITS] |= 1 << node % VISIT_BITS
             again = int(rows[visits + node] > 0)
             rows[visits + node] += 1
             rows[row + SUBTOPIC] = node
@@ -319,6 +324,7 @@ def advance(  # noqa: C901  (one function for the sake of speed)
             if rows[visits + node] == 0:
                 rows[row + LEFT] += 1
                 rows[credits + node] = 0 if rows[credits + node] == 0 else -1
+                rows[visited + node // VISIT_BITS] ^= 1 << node % VISIT_BITS
         if kind == RESULT_SHOWN:
             run = rows[runs + node]
             seed = (rows[row + SEED_HIGH] << 32) | (rows[row + SEED_LOW] & 0xFFFFFFFF)
@@ -338,10 +344,10 @@ def advance(  # noqa: C901  (one function for the sake of speed)
                 mark = marks + studies + 1 + 3 * k
                 axis = tables[mark]
                 pole = outcome // tables[mark + 1] % tables[mark + 2]
-                stated = (
-                    earned + axes + axis * MOST_POLES + min(pole, tables[axis_at + OF_AXIS * axis] - 1, MOST_POLES - 1)
-                )
-                rows[stated] = min(rows[stated] + 1, MOST_TALLIED)
+                stated = axis * MOST_POLES + min(pole, tables[axis_at + OF_AXIS * axis] - 1, MOST_POLES - 1)
+                bit = COUNT_BITS * (stated % COUNTS)
+                if rows[tally + stated // COUNTS] >> bit & MOST_TALLIED < MOST_TALLIED:
+                    rows[tally + stated // COUNTS] += 1 << bit
                 rows[earned + axis] = max(rows[earned + axis], credit)
 
         # The phase that follows, and the turn limit.

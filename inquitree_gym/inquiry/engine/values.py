@@ -7,7 +7,15 @@ from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from inquitree_gym.inquiry.engine import rows as column
-from inquitree_gym.inquiry.engine.rows import FULL_CREDIT, MOST_POLES, ROW_HEAD, Slots
+from inquitree_gym.inquiry.engine.rows import (
+    COUNT_BITS,
+    COUNTS,
+    FULL_CREDIT,
+    MOST_POLES,
+    ROW_HEAD,
+    VISIT_BITS,
+    Slots,
+)
 
 
 class Phase(IntEnum):
@@ -69,7 +77,7 @@ CREDITS = (4, 4, 1, 0, 0)
 T = TypeVar("T")
 _BLOCKS = {
     "visits": (0, 0, 0), "runs": (1, 0, 0), "shown": (1, 1, 0), "proven": (1, 2, 0), "told": (1, 3, 0),
-    "credit": (2, 4, 0), "world": (3, 5, 0), "earned": (3, 5, 1), "tally": (3, 5, 2),
+    "credit": (2, 4, 0), "world": (3, 5, 0), "earned": (3, 5, 1),
 }  # fmt: skip
 """Blocks of a row, each with the blocks of subtopics, of studies and of axes before it."""
 _PHASES, _KINDS, _REASONS, _DECISIONS = tuple(Phase), tuple(ObservationKind), tuple(Reason), tuple(Decision)
@@ -144,8 +152,6 @@ class State:
     """Subtopic or study that the hints point to. -1 before the first failure."""
     left = _Column(column.LEFT, int)
     """Number of subtopics that have not been visited."""
-    unrun = _Column(column.UNRUN, int)
-    """Number of studies that have not been run."""
 
     @property
     def seed(self) -> int:
@@ -200,7 +206,9 @@ class State:
     @property
     def tally(self) -> tuple[int, ...]:
         """Number of results that stated each pole of each axis of the exam, axis by axis, 127 at most."""
-        return self._block("tally", self._slots.axes * MOST_POLES)
+        start, width = self._slots.tally, self._slots.tally_width
+        counts = _parts(self.row[start : start + width], COUNT_BITS, COUNTS)
+        return tuple(counts[: MOST_POLES * self._slots.axes])
 
     item = _Column(column.ITEM, int)
     """Conclusion item that the exam asks about, from 0."""
@@ -222,11 +230,15 @@ class State:
         for name, value in values.items():
             if isinstance(value, int):
                 row[getattr(column, name.upper())] = value
+            elif name == "tally":
+                start = self._slots.tally
+                row[start : start + self._slots.tally_width] = _words(value, COUNT_BITS, COUNTS)
             else:
                 start = self._start(name)
                 row[start : start + len(value)] = value
         state = State(row, self._slots)
         row[column.LEFT], row[column.UNRUN] = state.visits.count(0), state.runs.count(0)
+        row[self._slots.tally + self._slots.tally_width :] = _words([int(k > 0) for k in state.visits], 1, VISIT_BITS)
         return state
 
 
@@ -300,3 +312,14 @@ def event_values(event: Event) -> dict[str, Any]:
 def _bits(flags: Sequence[int]) -> int:
     """Return the bit set of the places that are not 0."""
     return sum(1 << i for i, flag in enumerate(flags) if flag)
+
+
+def _words(numbers: Sequence[int], bits: int, count: int) -> list[int]:
+    """Pack numbers of so many bits, ``count`` in a word, the first one lowest."""
+    starts = range(0, len(numbers), count)
+    return [sum(k << bits * i for i, k in enumerate(numbers[start : start + count])) for start in starts]
+
+
+def _parts(words: Sequence[int], bits: int, count: int) -> list[int]:
+    """Return the numbers in packed words."""
+    return [word >> bits * i & (1 << bits) - 1 for word in words for i in range(count)]
