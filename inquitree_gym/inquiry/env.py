@@ -17,7 +17,6 @@ from inquitree_gym.envs.text import TextEnv, not_a_text_error
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Event, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.engine.rules import Preset
-from inquitree_gym.inquiry.exam import Sheet
 from inquitree_gym.inquiry.judges.quality import verdicts_reward
 from inquitree_gym.inquiry.keywords import (
     RewardOf,
@@ -39,8 +38,8 @@ from inquitree_gym.inquiry.runtime import (
     privileged_info,
     public_info,
 )
-from inquitree_gym.inquiry.sheets import SheetReading, read_sheet
 from inquitree_gym.judging.judgement import AsyncJudge
+from inquitree_gym.sheets import Sheet, SheetReading, read_sheet
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.worlds import in_world
 
@@ -219,7 +218,7 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
         """Read an action, and take it."""
         engine, phase = runtime.engine, state.phase
         if phase == Phase.EXAM and engine.rules.exam == "sheet":
-            found = read_sheet(action, engine.exam, engine.layout(state))
+            found = read_sheet(action, engine.layout(state))
             event = engine.answer(state, found.sheet)
             return Transition(Reading(), event, action, phase, found if event.state.phase == _END else None)
         matcher, asked = runtime.matcher, self.asked

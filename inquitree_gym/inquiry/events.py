@@ -7,10 +7,8 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from inquitree_gym.inquiry.exam import Sheet
-from inquitree_gym.inquiry.sheets import SheetReading
 from inquitree_gym.log.jsonl import JsonlRecord
-from inquitree_gym.log.records import SIMILARITY_TOLERANCE, Setup, TurnEvent
+from inquitree_gym.log.records import SIMILARITY_TOLERANCE, Setup, SheetRecord, TurnEvent
 
 
 class EmbedderRef(JsonlRecord):
@@ -41,29 +39,6 @@ class ReadingRecord(JsonlRecord):
     top: tuple[tuple[str, float], ...]
     repeats: bool = Field(default=False, exclude_if=not_)
     """True if the action repeats a text shown before, and so earns no credit for its candidate."""
-
-
-class SheetRecord(JsonlRecord):
-    """Answers to the exam."""
-
-    choices: tuple[int | None, ...]
-    """Option of each conclusion item, by its place in the tree, from 0. None for one that was left out."""
-    probabilities: tuple[float | None, ...] = Field(default=(), exclude_if=not_)
-    """Probabilities given to the choices. Not written where none was given."""
-    notes: tuple[str, ...] = Field(default=(), exclude_if=not_)
-    """Reasons why parts of the reply were not read."""
-
-    @classmethod
-    def of(cls, reading: SheetReading) -> Self:
-        """Return the record of a sheet."""
-        sheet = reading.sheet
-        given = sheet.probabilities if any(each is not None for each in sheet.probabilities) else ()
-        return cls(choices=sheet.choices, probabilities=given, notes=tuple(map(str, reading.notes)))
-
-    @property
-    def sheet(self) -> Sheet:
-        """The answers."""
-        return Sheet(self.choices, self.probabilities)
 
 
 class InquiryEvent(TurnEvent):

@@ -16,17 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from inquitree_gym.seeds import hash_text, splitmix64
+from inquitree_gym.sheets import Layout, Sheet
 
 if TYPE_CHECKING:
     from inquitree_gym.trees import Tree
 
-LETTERS = "ABCDEFGHI"
-"""Letters of the options. Two axes of three poles make nine."""
 _CERTAIN = 1e-9
 """Expected scores up to here count as 0."""
-
-Layout = tuple[tuple[int, ...], ...]
-"""Options of each item in the order of their letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +62,6 @@ class Exam:
     def scale(self) -> int:
         """Points of an axis score of 1. See `axis_points`."""
         return math.lcm(*(max(n, 1) * (k - 1) for n, k in zip(self.readers, self.poles, strict=True)))
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """Answers to an exam."""
-
-    choices: tuple[int | None, ...]
-    """Option of each item in file order. None for an item that was left out."""
-    probabilities: tuple[float | None, ...] = ()
-    """Probability given to each choice, in [0, 1]. None where none was given, empty for none at all."""
-
-    @property
-    def is_empty(self) -> bool:
-        """True if no item was answered."""
-        return all(choice is None for choice in self.choices)
 
 
 class AxisMark(NamedTuple):

@@ -22,10 +22,10 @@ from inquitree_gym.inquiry.decisions import (
     read_decision,
 )
 from inquitree_gym.inquiry.engine import Decision, Engine, Phase, Reading, Rules, State
-from inquitree_gym.inquiry.exam import LETTERS
 from inquitree_gym.inquiry.llm_matcher import Reader, ReaderAnswer, ReaderRequest, load_reader
 from inquitree_gym.inquiry.repeats import Repeats, ShownText
 from inquitree_gym.log.records import SIMILARITY_TOLERANCE
+from inquitree_gym.sheets import LETTERS
 from inquitree_gym.text_limits import MAX_ACTION_LENGTH, readable
 from inquitree_gym.trees import Tree, load_tree
 

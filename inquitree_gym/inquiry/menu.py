@@ -13,7 +13,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.decisions import TOKENS
 from inquitree_gym.inquiry.engine import Engine, Phase, Rules, State
 from inquitree_gym.inquiry.engine.rows import Slots
-from inquitree_gym.inquiry.exam import LETTERS
+from inquitree_gym.sheets import LETTERS
 from inquitree_gym.trees import Tree
 
 REDO, EXPLORE, CONCLUDE = TOKENS

@@ -16,7 +16,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Engine, Event, ObservationKind, Phase, Rules, State
 from inquitree_gym.inquiry.engine import rows as column
 from inquitree_gym.inquiry.engine.rows import MOST_POLES, MOST_TALLIED
-from inquitree_gym.inquiry.exam import LETTERS
+from inquitree_gym.sheets import LETTERS
 from inquitree_gym.text_limits import MAX_OBSERVATION
 from inquitree_gym.trees import HINT_LEVELS, Tree
 

@@ -22,7 +22,6 @@ from inquitree_gym.inquiry.agents.scripted import (
 )
 from inquitree_gym.inquiry.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.exam import Sheet
 from inquitree_gym.inquiry.llm_matcher import LOCAL, LLMReader
 from inquitree_gym.inquiry.observations import ObservationRenderer
 from inquitree_gym.inquiry.prompts import TEMPLATE_NAMES, inquiry_prompts
@@ -31,6 +30,7 @@ from inquitree_gym.inquiry.settings import InquirySettings
 from inquitree_gym.inquiry.vector import SyntheticEnv
 from inquitree_gym.judging.judgement import LOCAL as LOCAL_JUDGE
 from inquitree_gym.protocols import Course, Shared
+from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Tree
 
 Policy = Callable[[Engine, State], Reading]

@@ -11,10 +11,10 @@ from inquitree_gym.embeddings import Embedder, TreeVectors, tree_vectors
 from inquitree_gym.envs.episode_records import RecordedStep, ServiceReply
 from inquitree_gym.envs.text import Runtimes, Scope, TextEnv, TextRecords
 from inquitree_gym.inquiry.engine import Event, ObservationKind, Phase, Reading, Rules, State, event_values
-from inquitree_gym.inquiry.events import EmbedderRef, InquiryEvent, InquirySetup, ReadingRecord, SheetRecord
-from inquitree_gym.inquiry.exam import LETTERS
+from inquitree_gym.inquiry.events import EmbedderRef, InquiryEvent, InquirySetup, ReadingRecord
 from inquitree_gym.inquiry.llm_matcher import ReaderAnswer
-from inquitree_gym.log.records import JUDGE_ROLE, READER_ROLE
+from inquitree_gym.log.records import JUDGE_ROLE, READER_ROLE, SheetRecord
+from inquitree_gym.sheets import LETTERS
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.worlds import world_id
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from inquitree_gym.inquiry.engine import Engine
     from inquitree_gym.inquiry.matching import AskedReader, Matcher
     from inquitree_gym.inquiry.observations import ObservationRenderer
-    from inquitree_gym.inquiry.sheets import SheetReading
     from inquitree_gym.log import Turn
     from inquitree_gym.prompts import Prompts
+    from inquitree_gym.sheets import SheetReading
     from inquitree_gym.trees.schema import ConclusionItem, Study, Subtopic
 
 

@@ -8,22 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.inquiry.engine import Rules
-from inquitree_gym.inquiry.exam import (
-    Exam,
-    axis_points,
-    brier_by_axis,
-    exam_of,
-    exam_return,
-    marks_of,
-    sheet_of_world,
-)
+from inquitree_gym.inquiry.exam import Exam, axis_points, brier_by_axis, exam_of, exam_return, marks_of, sheet_of_world
 from inquitree_gym.inquiry.vigilance import ALL, Belief, beliefs, exposures, tally
 from inquitree_gym.trees.worlds import World, poles_in
 
 if TYPE_CHECKING:
-    from inquitree_gym.inquiry.events import InquiryEvent, SheetRecord
+    from inquitree_gym.inquiry.events import InquiryEvent
     from inquitree_gym.inquiry.vigilance import Counts
     from inquitree_gym.log import Episode, Turn
+    from inquitree_gym.log.records import SheetRecord
     from inquitree_gym.trees import Tree
 
 

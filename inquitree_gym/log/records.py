@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
@@ -17,6 +18,7 @@ from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.files import MAX_LOG, open_input
 from inquitree_gym.kinds import Kind, kind
 from inquitree_gym.log.jsonl import JsonlRecord, line_fault, read_lines
+from inquitree_gym.sheets import Sheet, SheetReading
 from inquitree_gym.trees.fields import CANARY
 
 LOG_VERSION: Literal[1] = 1
@@ -67,6 +69,29 @@ class TurnEvent(JsonlRecord):
     def matches(self, other: Self) -> bool:
         """Tell whether a replayed event agrees. Numbers that depend on the machine may differ a little."""
         return self == other
+
+
+class SheetRecord(JsonlRecord):
+    """Answers of a sheet."""
+
+    choices: tuple[int | None, ...]
+    """Option of each item in file order, from 0. None for one that was left out."""
+    probabilities: tuple[float | None, ...] = Field(default=(), exclude_if=not_)
+    """Probabilities given to the choices. Not written where none was given."""
+    notes: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    """Reasons why parts of the reply were not read."""
+
+    @classmethod
+    def of(cls, reading: SheetReading) -> Self:
+        """Return the record of a sheet."""
+        sheet = reading.sheet
+        given = sheet.probabilities if any(each is not None for each in sheet.probabilities) else ()
+        return cls(choices=sheet.choices, probabilities=given, notes=tuple(map(str, reading.notes)))
+
+    @property
+    def sheet(self) -> Sheet:
+        """The answers."""
+        return Sheet(self.choices, self.probabilities)
 
 
 E = TypeVar("E", bound=TurnEvent)

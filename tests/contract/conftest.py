@@ -17,9 +17,9 @@ from inquitree_gym.envs import InquiryVectorEnv, ProjectionVectorEnv
 from inquitree_gym.envs.episode_records import RecordedEnv
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.exam import Sheet, draw_layout, exam_of
-from inquitree_gym.inquiry.sheets import write_sheet
+from inquitree_gym.inquiry.exam import draw_layout, exam_of
 from inquitree_gym.projection.env import ProjectionEnv
+from inquitree_gym.sheets import Sheet, write_sheet
 from tests.exploration.questions import make_question
 from tests.hashing import HashingEmbedder
 from tests.projection.tasks import WORDS

@@ -33,10 +33,11 @@ from inquitree_gym.inquiry.agents.scripted import MAX_RUNS, exam_groups, menu_te
 from inquitree_gym.inquiry.decisions import TOKENS
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.events import InquiryEvent
-from inquitree_gym.inquiry.exam import LETTERS, Sheet, exam_of
+from inquitree_gym.inquiry.exam import exam_of
 from inquitree_gym.inquiry.menu import numbered
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
+from inquitree_gym.sheets import LETTERS, Sheet
 from inquitree_gym.trees import HINT_LEVELS, Tree, builtin_ids, load_tree
 from inquitree_gym.trees.worlds import in_world
 from tests.hashing import HashingEmbedder

@@ -21,7 +21,7 @@ from inquitree_gym.inquiry.courses import (
     replay,
     stated_poles,
 )
-from inquitree_gym.inquiry.exam import Exam, Sheet, exam_return, sheet_of_beliefs
+from inquitree_gym.inquiry.exam import Exam, exam_return, sheet_of_beliefs
 from inquitree_gym.inquiry.observer import Design, axis_beliefs, observe
 from inquitree_gym.inquiry.players import (
     PLAYERS,
@@ -34,6 +34,7 @@ from inquitree_gym.inquiry.players import (
     tellable_fakes,
 )
 from inquitree_gym.seeds import hash_words
+from inquitree_gym.sheets import Sheet
 from tests.inquiry.test_observer import DESIGN
 
 N = 40_000

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from inquitree_gym.inquiry.exam import (
     Exam,
-    Sheet,
     axis_points,
     brier_by_axis,
     draw_layout,
@@ -23,6 +22,7 @@ from inquitree_gym.inquiry.exam import (
     sheet_of_beliefs,
     sheet_of_world,
 )
+from inquitree_gym.sheets import Sheet
 from tests.worlds import read, world_document
 
 CREDITS = st.sampled_from([0.0, 0.25, 1.0])

@@ -25,9 +25,9 @@ from inquitree_gym.inquiry.actions import menu_env, synthetic_menu_env
 from inquitree_gym.inquiry.exam import sheet_of_world
 from inquitree_gym.inquiry.llm_matcher import LLMReader
 from inquitree_gym.inquiry.prompts import inquiry_prompts
-from inquitree_gym.inquiry.sheets import write_sheet
 from inquitree_gym.inquiry.vector import synthetic_vector
 from inquitree_gym.llm import ChatModel
+from inquitree_gym.sheets import write_sheet
 from inquitree_gym.trees import CANARY, Tree, dump_tree
 from inquitree_gym.wrappers import LogEpisodes
 from tests.inquiry.test_batch import LETTERS

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.inquiry.exam import Exam, Sheet, draw_layout
-from inquitree_gym.inquiry.sheets import read_sheet, write_sheet
+from inquitree_gym.inquiry.exam import Exam, draw_layout
+from inquitree_gym.sheets import Sheet, read_sheet, write_sheet
 
 EXAM = Exam((2, 2, 3, 3), ((0, 1), (1, 2), (2, 3), (0,)))
 LAYOUT = tuple(tuple(range(EXAM.options(item))) for item in range(4))
@@ -17,15 +17,15 @@ LAYOUT = tuple(tuple(range(EXAM.options(item))) for item in range(4))
 
 
 def letters(reply):
-    return "".join("-" if c is None else "ABCDEFGHI"[c] for c in read_sheet(reply, EXAM, LAYOUT).sheet.choices)
+    return "".join("-" if c is None else "ABCDEFGHI"[c] for c in read_sheet(reply, LAYOUT).sheet.choices)
 
 
 def probabilities(reply):
-    return read_sheet(reply, EXAM, LAYOUT).sheet.probabilities
+    return read_sheet(reply, LAYOUT).sheet.probabilities
 
 
 def notes(reply):
-    return [str(note) for note in read_sheet(reply, EXAM, LAYOUT).notes]
+    return [str(note) for note in read_sheet(reply, LAYOUT).notes]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def _steps(reply):
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        read_sheet(reply, EXAM, LAYOUT)
+        read_sheet(reply, LAYOUT)
     finally:
         sys.settrace(before)
     return count
@@ -161,14 +161,14 @@ def sheets(draw):
 @given(sheets(), st.integers(0, 2**63 - 1))
 def test_written_sheet_is_read_as_it_was(sheet, seed):
     layout = draw_layout(EXAM, seed, "t", "any")
-    reading = read_sheet(write_sheet(sheet, layout), EXAM, layout)
+    reading = read_sheet(write_sheet(sheet, layout), layout)
     assert reading.sheet == sheet
     assert bool(reading.notes) == sheet.is_empty
 
 
 @given(st.text(alphabet="123 AB.,:;()|%-\n0oritemk'", max_size=60) | st.text(max_size=60))
 def test_no_reply_breaks_the_reading(reply):
-    reading = read_sheet(reply, EXAM, LAYOUT)
+    reading = read_sheet(reply, LAYOUT)
     for item, choice in enumerate(reading.sheet.choices):
         assert choice is None or 0 <= choice < EXAM.options(item)
     assert all(p is None or 0 <= p <= 1 for p in reading.sheet.probabilities)

@@ -14,8 +14,8 @@ from gymnasium.utils.env_checker import check_env
 from inquitree_gym.envs import SyntheticEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.exam import sheet_of_world
-from inquitree_gym.inquiry.sheets import write_sheet
 from inquitree_gym.seeds import splitmix64
+from inquitree_gym.sheets import write_sheet
 from inquitree_gym.trees import load_tree, synthetic_tree, tree_seed
 from inquitree_gym.trees.worlds import in_world
 

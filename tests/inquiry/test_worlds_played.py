@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from inquitree_gym import InquiryEnv, load_tree
 from inquitree_gym.inquiry.arrays.env import InquiryBatchEnv
 from inquitree_gym.inquiry.engine import Decision, Engine, Event, ObservationKind, Phase, Reading, Rules, State
-from inquitree_gym.inquiry.exam import Sheet, random_sheet, sheet_of_world
+from inquitree_gym.inquiry.exam import random_sheet, sheet_of_world
 from inquitree_gym.inquiry.menu import Menu
-from inquitree_gym.inquiry.sheets import write_sheet
+from inquitree_gym.sheets import Sheet, write_sheet
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.worlds import World, actual_world, in_world, worlds
 from tests.inquiry.engine.test_machine import EXPLORE, MISS, hit

@@ -11,12 +11,12 @@ import pytest
 from inquitree_gym.baselines import make_agent
 from inquitree_gym.errors import LogError
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.events import SheetRecord
 from inquitree_gym.inquiry.results import OF_ORACLE, EpisodeScore, InquiryDetail
 from inquitree_gym.inquiry.sections import vigilance_trend
 from inquitree_gym.inquiry.trajectory import read_trajectory
 from inquitree_gym.inquiry.vigilance import ALL
 from inquitree_gym.log import Episode, read_episode
+from inquitree_gym.log.records import SheetRecord
 from inquitree_gym.results.score import score_episode
 from inquitree_gym.results.summary import summarise
 from inquitree_gym.results.viewer import write_view

@@ -22,10 +22,11 @@ from hypothesis import strategies as st
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.fiction.documents import MAX_SEED, SCIENCES, STREAMS, RandomStream
-from inquitree_gym.inquiry.exam import Sheet, exam_of, exam_return
+from inquitree_gym.inquiry.exam import exam_of, exam_return
 from inquitree_gym.inquiry.generator.causal_model import Relation, axis_count, draw_model
 from inquitree_gym.inquiry.generator.generate import draw_prerequisites
 from inquitree_gym.inquiry.generator.text import Measurements
+from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Difficulty, Fault, Tree, dump_tree, parse_tree, synthetic_tree, tree_seed
 from inquitree_gym.trees.world_lint import lint_world_tree
 from inquitree_gym.trees.worlds import worlds

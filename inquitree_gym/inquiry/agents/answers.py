@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inquitree_gym.errors import AgentError
-from inquitree_gym.inquiry.exam import LETTERS, Layout, Sheet
+from inquitree_gym.sheets import LETTERS, Layout, Sheet
 from inquitree_gym.trees import Tree
 
 _UNKNOWN_FORM = "the agent reads exams as '1. A. statement' and '   B. statement' alone; mend your template exam.md"

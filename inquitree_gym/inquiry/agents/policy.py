@@ -24,12 +24,12 @@ from inquitree_gym.inquiry.agents.answers import answers, longest_match, shown_l
 from inquitree_gym.inquiry.agents.scripted import TraversalAgent, menu_texts
 from inquitree_gym.inquiry.engine import Engine, ObservationKind, Phase, Rules, State
 from inquitree_gym.inquiry.engine.rows import MOST_POLES, MOST_TALLIED
-from inquitree_gym.inquiry.exam import Sheet, marks_of
+from inquitree_gym.inquiry.exam import marks_of
 from inquitree_gym.inquiry.menu import MAX_AXIS_SLOTS, Menu, MenuSize, numbered
 from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow, ObservationKey, ObservationRenderer
 from inquitree_gym.inquiry.prompts import inquiry_prompts
-from inquitree_gym.inquiry.sheets import write_sheet
 from inquitree_gym.runs.specs import POLICY
+from inquitree_gym.sheets import Sheet, write_sheet
 
 Policy = Callable[[FeatureRow, Mask, np.random.Generator], int]
 """Function from features, shape ``(size,)``, and the mask of open actions, shape ``(actions,)``, to an action."""

@@ -11,9 +11,10 @@ import numpy as np
 from inquitree_gym.baselines.agent import BaselineAgent
 from inquitree_gym.inquiry.agents.answers import longest_match, sheet_answers
 from inquitree_gym.inquiry.agents.scripted import TraversalAgent, owners_of
-from inquitree_gym.inquiry.exam import Sheet, exam_of, marks_of, sheet_of_beliefs
+from inquitree_gym.inquiry.exam import exam_of, marks_of, sheet_of_beliefs
 from inquitree_gym.inquiry.menu import CONCLUDE, EXPLORE
 from inquitree_gym.inquiry.observer import axis_beliefs, design_of, observe, start, update
+from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.world_schema import WorldTree
 

@@ -15,9 +15,10 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.agents.answers import longest_match, random_answers, sheet_answers
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.engine.rules import Evidence
-from inquitree_gym.inquiry.exam import Sheet, exam_of, marks_of, sheet_of_world
+from inquitree_gym.inquiry.exam import exam_of, marks_of, sheet_of_world
 from inquitree_gym.inquiry.judges.quality import required
 from inquitree_gym.inquiry.menu import CONCLUDE, DECISIONS, EXPLORE, REDO, numbered
+from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Tree
 
 

@@ -8,8 +8,9 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine.rows import HIGHEST_FAKE, TABLE_HEAD, WHOLE, Slots, tree_table
 from inquitree_gym.inquiry.engine.transition import advance, begin, draw_fake
 from inquitree_gym.inquiry.engine.values import Decision, Event, ObservationKind, Phase, Reading, State
-from inquitree_gym.inquiry.exam import Layout, Sheet, draw_layout, exam_of
+from inquitree_gym.inquiry.exam import draw_layout, exam_of
 from inquitree_gym.seeds import WORD, seed_of_agent, signed
+from inquitree_gym.sheets import Layout, Sheet
 
 if TYPE_CHECKING:
     from inquitree_gym.inquiry.engine.rules import Rules

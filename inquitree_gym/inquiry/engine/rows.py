@@ -25,8 +25,9 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.exam import LETTERS, Exam, exam_of, marks_of
+from inquitree_gym.inquiry.exam import Exam, exam_of, marks_of
 from inquitree_gym.seeds import hash_text, signed
+from inquitree_gym.sheets import LETTERS
 from inquitree_gym.trees.worlds import world_set
 
 if TYPE_CHECKING:

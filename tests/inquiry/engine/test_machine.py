@@ -24,8 +24,8 @@ from inquitree_gym.inquiry.engine import (
     rows,
 )
 from inquitree_gym.inquiry.engine.rules import expand_preset
-from inquitree_gym.inquiry.exam import Sheet
 from inquitree_gym.seeds import splitmix64
+from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import HINT_LEVELS, Tree
 from tests.strategies import make_tree, trees, with_rewordings
 

@@ -1,4 +1,4 @@
-"""Reading of answer sheets: which letter a reply gives to which item of an exam.
+"""Answer sheets: items with lettered options, and the reading of which letter a reply gives to which item.
 
 An answer is an item's number and one letter: ``1 B``, ``1: b``, ``Item 1 – B (80 %)``, one or many a line. It is read
 at the start of a line, after a colon, semicolon or bar, after words such as "my answers are", or after another answer.
@@ -9,10 +9,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from inquitree_gym.inquiry.exam import LETTERS, Exam, Layout, Sheet
 from inquitree_gym.text_limits import strip_thinking
+
+LETTERS = "ABCDEFGHI"
+"""Letters of the options of an item."""
+
+Layout = tuple[tuple[int, ...], ...]
+"""Options of each item, numbered in file order, in the order of their letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Answers to all items."""
+
+    choices: tuple[int | None, ...]
+    """Option of each item in file order. None for an item that was left out."""
+    probabilities: tuple[float | None, ...] = ()
+    """Probability given to each choice, in [0, 1]. None where none was given, empty for none at all."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no item was answered."""
+        return all(choice is None for choice in self.choices)
+
 
 _TOKEN = re.compile(
     r"(?P<number>0,[0-9]+|[0-9]+(?:\.[0-9]+)?|(?<!\w)\.[0-9]+)|(?P<word>[^\W\d_]+)|(?P<line>[\n;])|(?P<mark>\S)"
@@ -82,7 +104,7 @@ class _Answer(NamedTuple):
     """Number as written, with ``%``. Empty for none."""
 
 
-def read_sheet(reply: str, exam: Exam, layout: Layout) -> SheetReading:
+def read_sheet(reply: str, layout: Layout) -> SheetReading:
     """Read the answers in a reply. The last answer to an item counts.
 
     What cannot be read changes nothing and is noted: unknown items and letters, two letters at once, a probability
@@ -90,21 +112,20 @@ def read_sheet(reply: str, exam: Exam, layout: Layout) -> SheetReading:
 
     Args:
         reply: any text.
-        exam: the exam. Its items are numbered from 1.
-        layout: order of the options under their letters.
+        layout: order of the options under their letters, item by item. Items are numbered from 1.
     """
-    choices: list[int | None] = [None] * len(exam.items)
-    probabilities: list[float | None] = [None] * len(exam.items)
+    choices: list[int | None] = [None] * len(layout)
+    probabilities: list[float | None] = [None] * len(layout)
     notes: dict[tuple[int, str], SheetNote] = {}
     unknown: list[str] = []
     for answer in _answers(_tokens(strip_thinking(reply))):
         if not answer.letters:
             continue
         item = int(answer.item) - 1 if answer.item.isdigit() and len(answer.item) <= _MOST_DIGITS else -1
-        if not 0 <= item < len(exam.items):
+        if not 0 <= item < len(layout):
             unknown.append(answer.item)
             continue
-        letters = LETTERS[: exam.options(item)]
+        letters = LETTERS[: len(layout[item])]
         if fault := _letter_fault(answer.letters, letters):
             notes[item, "letter"] = SheetNote(f"item {item + 1}", *fault)
             continue
