@@ -26,9 +26,7 @@ TREE = load_tree("paper12")
 FIRST, SECOND = (TREE.subtopics[i] for i in openings(TREE))
 TOLD = in_world(TREE, actual_world(TREE)).conclusions
 TRUTH = numbered([item.text for item in TOLD])
-MIXED = numbered(
-    [TOLD[0].others[0], TOLD[1].text, "Flies hold a steady course at dusk."]
-)
+MIXED = numbered([TOLD[0].others[0], TOLD[1].text, "Flies hold a steady course at dusk."])
 SAYINGS = [
     *(FIRST.text, FIRST.studies[0].text, SECOND.text, SECOND.studies[-1].text, REDO, EXPLORE, CONCLUDE, TRUTH, MIXED),
     *("", JUNK, HOSTILE["emoji"], HOSTILE["lone surrogate"], "We should look at this once more."),
