@@ -423,7 +423,7 @@ def test_match_shows_how_an_action_is_read():
     text = f"{tree.subtopics[6].text} I wonder."
     said = flat(inquitree("match", 12, text).out)
     assert re.search(r"^read as s7 \(0\.\d{3} ≥ τ = 0\.55\)", said)
-    needs = tree.subtopics[6].prerequisites
+    needs = tree.subtopics[6].requires
     assert (f"; entered only after {', '.join(needs)} " in said) == bool(needs)
     nearest = re.findall(r" (s\d+) 0\.\d{3} ", said)
     assert nearest[0] == "s7"

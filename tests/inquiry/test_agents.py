@@ -25,7 +25,7 @@ from inquitree_gym.baselines import (
     WorstCaseAgent,
     make_agent,
 )
-from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
+from inquitree_gym.embeddings import Embedder, MiniLMEmbedder, tree_vectors
 from inquitree_gym.envs.spaces import WORDS
 from inquitree_gym.errors import AgentError, LogError
 from inquitree_gym.inquiry.agents.answers import random_answers, sheet_answers, shown_exam
@@ -323,8 +323,8 @@ def test_retrieval_proposes_something_else_after_being_told_to_wait(minilm: Mini
     assert again == first
 
 
-def test_retrieval_answers_with_the_menu_text_nearest_to_what_it_reads(minilm: MiniLMEmbedder, paper12: Tree):
-    agent = RetrievalAgent(tree_vectors(paper12, minilm))
+def test_retrieval_answers_with_the_menu_text_nearest_to_what_it_reads(reader: Embedder, paper12: Tree):
+    agent = RetrievalAgent(tree_vectors(paper12, reader))
     for subtopic in paper12.subtopics:
         agent.reset(0)
         told = {"state": "topic", "accepted": True, "forced": False, "hint_level": 0}

@@ -9,7 +9,7 @@ import pytest
 
 from inquitree_gym.baselines import RandomMenuAgent
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.trajectory import read_trajectory
+from inquitree_gym.inquiry.trajectory import read_trajectory, world_of
 from inquitree_gym.inquiry.vigilance import (
     ALL,
     FIRST,
@@ -27,6 +27,7 @@ from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.log import Reply
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree, load_tree, parse_tree
+from inquitree_gym.trees.worlds import in_world
 from tests.inquiry.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, redo, result
 from tests.strategies import make_tree
 
@@ -145,5 +146,5 @@ def test_of_real_episodes_they_add_up_to_the_path(seed: int):
     texts = [turn.observation for turn in episode.turns]
     for each in answered:
         assert each.tokens_read == sum(map(tokens, texts[: each.turn + 1]))
-        study = next(study for study in tree.studies if study.id == each.study)
-        assert study.results[each.fake] in texts[each.turn]
+        study = next(study for study in in_world(tree, world_of(tree, episode)).studies if study.id == each.study)
+        assert any(text in texts[each.turn] for text in study.outcomes[each.fake])

@@ -29,10 +29,10 @@ from inquitree_gym.inquiry.vector import synthetic_vector
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.sheets import write_sheet
 from inquitree_gym.trees import CANARY, Tree, dump_tree
+from inquitree_gym.trees.worlds import in_world
 from inquitree_gym.wrappers import LogEpisodes
 from tests.inquiry.test_batch import LETTERS
 from tests.inquiry.test_judges import Own
-from tests.strategies import with_rewordings
 
 JUNK = "Count the sunny weekends in Lisbon."
 REDO, EXPLORE, CONCLUDE = "Redo the study, please.", "explore_new_subtopic", "Let us draw a conclusion."
@@ -70,8 +70,8 @@ def script(tree: Tree) -> list[str]:
     locked = next(subtopic for subtopic in tree.subtopics if subtopic.requires)
     return [
         *[locked.text, "", JUNK, "🧀", "What is known?", JUNK],
-        *[first.studies[0].text, REDO, "hm", EXPLORE, first.text, JUNK, first.studies[-1].text],
-        *[f"{EXPLORE}: {second.text}", second.text, second.studies[0].text, second.studies[0].text, CONCLUDE],
+        *[first.studies[0].text, REDO, "hm", EXPLORE, first.text, JUNK, first.studies[0].text],
+        *[f"{EXPLORE}: {second.text}", second.text, second.studies[0].text, first.text, CONCLUDE],
         numbered([item.options[0] for item in tree.conclusions]),
         "\n".join(f"{i} A" for i in range(1, len(tree.conclusions) + 1)),
     ]
@@ -191,14 +191,12 @@ RULES = {
     "feedback": "hint", "reruns": "match", "replication": "exact", "redo_turn": True, "named_at_result": "any",
     "exam": "items", "briefing": False, "world": "actual",
 }  # fmt: skip
-BY_MEANING = {"named_at_result": pytest.mark.weights}
-"""Rules that the script shows only where a study is near its subtopic, as it is under the real weights."""
 
 
-@pytest.mark.parametrize("rule", [pytest.param(rule, marks=BY_MEANING.get(rule, ())) for rule in RULES])
+@pytest.mark.parametrize("rule", RULES)
 def test_a_rule_means_the_same_as_keyword_and_as_option(script12, tree: Tree, rule: str, minilm):
     value, seed = RULES[rule], 3
-    reworded = load_tree("paper28") if rule == "world" else with_rewordings(tree, 3)
+    reworded = load_tree("paper28") if rule == "world" else tree
     script12 = script28(reworded) if rule == "world" else script12
     keyword, option = InquiryEnv(reworded, privileged=True, **{rule: value}), InquiryEnv(reworded, privileged=True)
     plain = trajectory(option, seed, script12)
@@ -326,7 +324,10 @@ def test_privileged_info_tells_what_the_agent_must_not_see(tree: Tree, minilm):
     assert told[1]["similarity"] == pytest.approx(1, abs=1e-5)
     assert (columns["target"][1:4], columns["node"][1:6]) == ([-1, first, -1], [-1, first, first, k, k])
     assert columns["decision"][4:] == ["none", "redo", "conclude"]
-    assert all(each["fake"] and study.results[each["fake"]] in observations[i] for i, each in enumerate(told[4:6], 3))
+    held = in_world(tree, env.runtime.engine.world(env.state)).studies[k].outcomes
+    for i, each in enumerate(told[4:6], 3):
+        assert each["fake"]
+        assert any(text in observations[i] for text in held[each["fake"]])
     for each in told[1:4]:
         similarities = [similarity for _, similarity in each["top"]]
         assert similarities == sorted(similarities, reverse=True)
@@ -342,8 +343,13 @@ def test_nothing_that_an_agent_reads_tells_fake_from_true_or_why_it_failed(tree:
     study = tree.subtopics[first].studies[0]
     actions = [JUNK, tree.subtopics[first].text, study.text, REDO]
     true, fake = (trajectory(InquiryEnv("paper12", fake_level=level), 1, actions) for level in (0, 10))
-    shown = next(text for text in study.results[1:] if text in fake[3][0])
-    assert true[3][0].replace(study.result, shown) == fake[3][0]
+    (env := InquiryEnv("paper12")).reset(seed=1)
+    held = in_world(tree, env.runtime.engine.world(env.state)).studies[tree.studies.index(study)].outcomes
+    told, shown = (
+        next(text for wordings in outcomes for text in wordings if text in step[3][0])
+        for outcomes, step in ((held[:1], true), (held[1:], fake))
+    )
+    assert true[3][0].replace(told, shown) == fake[3][0]
     assert [step[1:] for step in true] == [step[1:] for step in fake]
     locked = next(subtopic for subtopic in tree.subtopics if subtopic.requires)
     env = InquiryEnv("paper12", feedback="hint")
@@ -376,10 +382,10 @@ def test_reward_is_nothing_until_the_exam_is_over(name: str, minilm):
 def test_reward_weighs_answers_with_the_credit_earned(tree: Tree, minilm):
     first, _ = openings(tree)
     study, env = tree.subtopics[first].studies[0], InquiryEnv("paper12")
-    read = [any(study.id in group for group in item.needs) for item in tree.conclusions]
+    read = len(study.result.axes) / len(tree.axes)
     for hints, credit in ((0, 1), (2, 0.25), (3, 0)):
         trajectory(env, 1, [*[JUNK] * hints, tree.subtopics[first].text, study.text, CONCLUDE, "1. So it is."])
-        assert env.step(right_sheet(env))[1] == pytest.approx(credit * sum(read) / len(read))
+        assert env.step(right_sheet(env))[1] == pytest.approx(credit * read)
 
 
 @pytest.mark.parametrize("text", [*HOSTILE.values(), CANARY], ids=[*HOSTILE, "canary"])

@@ -113,7 +113,7 @@ def test_match_reads_as_an_environment_does(minilm: MiniLMEmbedder):
     assert found.nearest == tuple((tree.subtopics[i].id, s, tree.subtopics[i].text) for i, s in reading.top)
     assert (found.tree, found.embedder, found.threshold) == ("paper12", minilm.name, minilm.threshold)
     assert (found.accepted, found.decision, found.subtopic) == (reading.similarity >= minilm.threshold, None, None)
-    assert found.prerequisites == tree.subtopics[reading.candidate].prerequisites
+    assert found.prerequisites == tree.subtopics[reading.candidate].requires
     assert not match(tree, text, threshold=0.99, embedder=minilm).accepted
     assert match(tree, text, threshold=-1).accepted
 

@@ -18,7 +18,7 @@ from tests.inquiry.test_batch import LETTERS
 
 TREE = load_tree("paper12")
 N = len(TREE.subtopics)
-TALLY = 3 * len(TREE.conclusions)
+TALLY = 3 * len(TREE.axes)
 
 
 def walk(env: gym.Env, seed: int, turns: int = 60):
@@ -87,7 +87,7 @@ def test_it_stands_on_free_text_too_and_other_trees_share_its_slots(minilm):
         assert visited[[s.id for s in load_tree(name).subtopics].index(subtopic.id)] == 1
     env = EmbeddingObservation(InquiryEnv(TREE))
     env.reset(seed=0)
-    with pytest.raises(OptionError, match="paper4 has 10 subtopics and the observation 7 slots"):
+    with pytest.raises(OptionError, match="paper4 has 7 axes and the tally 6 slots"):
         env.reset(seed=0, options={"tree": "paper4"})
     assert env.step("")[0].shape == (len(Phase) + 1 + N + TALLY + minilm.dim,), "the episode before goes on"
     assert env.unwrapped.tree == TREE

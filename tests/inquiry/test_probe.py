@@ -65,7 +65,7 @@ def test_every_true_and_every_fake_result_is_an_item(tree: Tree):
     assert len(found) == 3 * (1 + 3)
     assert found[:5] == [*(ProbeItem("one", "s1a", fake) for fake in range(4)), ProbeItem("one", "s1b", 0)]
     paper = load_tree("paper12")
-    assert len(probe_items(paper)) == sum(1 + len(study.fakes) for study in paper.studies)
+    assert len(probe_items(paper)) == sum(1 + len(study.result.axes) for study in paper.studies)
 
 
 def test_the_words_are_those_that_an_agent_reads_in_the_loop_and_nothing_else(service: Service, tmp_path: Path):

@@ -80,7 +80,7 @@ def test_an_outer_time_limit_keeps_the_potential_to_bootstrap_from(minilm):
 
 
 def test_every_turn_and_every_hint_costs_its_term(minilm):
-    assert terms(ACTIONS, turn=0.25) == [-0.25] * len(ACTIONS)
+    assert terms(ACTIONS, turn=0.25) == pytest.approx([-0.25] * len(ACTIONS))
     infos = [step[-1] for step in trajectory(InquiryEnv("paper12"), 1, ACTIONS)[1:]]
     charged = terms(ACTIONS, hint=0.5)
     assert charged == [-0.5 if info["hint_level"] else 0 for info in infos]

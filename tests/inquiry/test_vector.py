@@ -37,7 +37,7 @@ def script() -> list[tuple[str, str, str]]:
     """Per step one action for each of three environments, over more than three episodes each."""
     tree = load_tree("paper12")
     first, second = (tree.subtopics[i] for i in openings(tree))
-    claims = numbered([item.text for item in tree.conclusions])
+    claims = numbered([item.options[0] for item in tree.conclusions])
     diligent = [first.text, first.studies[0].text, REDO, REDO, EXPLORE, second.text, second.studies[0].text, claims]
     hasty = [second.text, second.studies[-1].text, CONCLUDE, claims, "this action is not read after the end"]
     lost = [text for text in HOSTILE.values() if len(text) < MAX_ACTION_LENGTH]

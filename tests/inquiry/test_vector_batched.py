@@ -18,15 +18,15 @@ from inquitree_gym.embeddings import tree_vectors
 from inquitree_gym.envs import InquiryVectorEnv
 from inquitree_gym.errors import ActionError
 from inquitree_gym.log.records import SIMILARITY_TOLERANCE
+from inquitree_gym.trees.worlds import actual_world, in_world
 from tests.inquiry.test_inquiry import CONCLUDE, EXPLORE, HOSTILE, JUNK, REDO, numbered, openings
 from tests.inquiry.test_vector import row
 
 TREE = load_tree("paper12")
 FIRST, SECOND = (TREE.subtopics[i] for i in openings(TREE))
-TRUTH = numbered([item.text for item in TREE.conclusions])
-MIXED = numbered(
-    [TREE.conclusions[0].false_variants[0], TREE.conclusions[1].text, "Flies hold a steady course at dusk."]
-)
+TOLD = in_world(TREE, actual_world(TREE)).conclusions
+TRUTH = numbered([item.text for item in TOLD])
+MIXED = numbered([TOLD[0].others[0], TOLD[1].text, "Flies hold a steady course at dusk."])
 SAYINGS = [
     *(FIRST.text, FIRST.studies[0].text, SECOND.text, SECOND.studies[-1].text, REDO, EXPLORE, CONCLUDE, TRUTH, MIXED),
     *("", JUNK, HOSTILE["emoji"], HOSTILE["lone surrogate"], "We should look at this once more."),
