@@ -12,7 +12,6 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from inquitree_gym.embeddings.local import MINILM, MINILM_DIM, MINILM_THRESHOLD
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
-from inquitree_gym.embeddings.registry import JUDGE
 from inquitree_gym.trees import builtin_ids, load_tree
 from inquitree_gym.trees.schema import wordings
 
@@ -22,7 +21,7 @@ class HashingEmbedder:
 
     It takes the name of a local embedder, so that everything that loads one by name finds it. Texts that
     share words are similar; synonyms are not, so a paraphrase in a shipped tree has the vector of the text that it
-    paraphrases. A text without words has its own vector, as under MiniLM. The judge's embedder holds its vector twice.
+    paraphrases. A text without words has its own vector, as under MiniLM.
     """
 
     digest = hashlib.sha256(b"hashed words, known paraphrases").hexdigest()
@@ -30,7 +29,7 @@ class HashingEmbedder:
 
     def __init__(self, name: str = MINILM) -> None:
         self.name = name
-        self.dim = MINILM_DIM * (1 + (name == JUDGE))
+        self.dim = MINILM_DIM
         self._words = HashingVectorizer(n_features=MINILM_DIM, stop_words="english", norm=None)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
@@ -47,7 +46,7 @@ class HashingEmbedder:
         for row in np.flatnonzero(~counts.any(axis=1)):
             seed = int.from_bytes(hashlib.sha256(texts[row].encode("utf-8", "surrogatepass")).digest()[:8])
             counts[row] = np.random.default_rng(seed).standard_normal(MINILM_DIM)
-        return unit_rows(np.tile(counts, self.dim // MINILM_DIM))
+        return unit_rows(counts)
 
 
 @cache

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.embeddings.local import ADAPTER_DIGEST, READER, ReaderEmbedder
-from inquitree_gym.embeddings.registry import JUDGE, JUDGE_ADAPTER_DIGEST
 from inquitree_gym.embeddings.vectors import PARTS, shipped_file
 
 ROOT = Path(__file__).parents[1]
@@ -51,11 +50,11 @@ def test_the_wheel_holds_the_package_alone(installed: Path):
     assert Path(found.stdout.strip()).is_relative_to(installed)
 
 
-def test_the_wheel_holds_the_adapters_of_reader_and_judge(installed: Path):
+def test_the_wheel_holds_the_adapter_of_the_reader(installed: Path):
     files = sorted((installed / "inquitree_gym" / "embeddings" / "data").iterdir())
     adapters = [file for file in files if file.suffix == ".safetensors"]
     digests = {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in adapters}
-    assert digests == {JUDGE: JUDGE_ADAPTER_DIGEST, READER: ADAPTER_DIGEST}
+    assert digests == {READER: ADAPTER_DIGEST}
     assert {file.name for file in files} - {file.name for file in adapters} == {
         shipped_file(part, ReaderEmbedder.digest).name for part in PARTS
     }

@@ -13,17 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings.local import (
-    BASE,
     MINILM,
     MINILM_DIM,
     READER,
-    AdaptedMiniLM,
     MiniLMEmbedder,
     ReaderEmbedder,
     SentenceTransformerEmbedder,
-    adapter_file,
 )
-from inquitree_gym.embeddings.protocol import Device, Embedder, SharedWeights, Vectors, unit_rows
+from inquitree_gym.embeddings.protocol import Device, Embedder, Vectors, unit_rows
 from inquitree_gym.errors import EmbedderError, OptionError, require, suggest
 
 BATCH = 256
@@ -156,41 +153,6 @@ class WordsEmbedder:
         return unit_rows(np.sign(counts) * np.sqrt(np.abs(counts)))
 
 
-JUDGE = "inquitree-judge-1"
-JUDGE_ADAPTER_DIGEST = "d46faf2b41ee41efca8497bbf846e491bcd3f5c38ff74558078055e1c1619302"
-"""SHA-256 of the adapter file."""
-
-
-class JudgeEmbedder(SharedWeights):
-    """Two vectors of each text side by side: MiniLM's, and the one of MiniLM with the adapter `JUDGE`.
-
-    The dot product of two rows is the mean of the similarities in the two spaces. The local judge takes them apart: the
-    first tells what a claim is about, the second which side it takes.
-    """
-
-    threshold: float | None = None
-    digest = hashlib.sha256(f"{BASE} beside {BASE} {JUDGE_ADAPTER_DIGEST}".encode()).hexdigest()
-    dim = 2 * MINILM_DIM
-
-    def __init__(self, *, device: Device = "cpu") -> None:
-        """Store the options. The models are loaded on first use. See `AdaptedMiniLM`."""
-        self.name = JUDGE
-        self._device: Device = device
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """See `Embedder.embed`."""
-        both = np.concatenate([part.embed(texts) for part in self._model], axis=1)
-        return both * np.float32(np.sqrt(0.5))
-
-    @cached_property
-    def _model(self) -> tuple[MiniLMEmbedder, AdaptedMiniLM]:
-        adapter = adapter_file(JUDGE)
-        return (
-            MiniLMEmbedder(device=self._device),
-            AdaptedMiniLM(adapter, JUDGE_ADAPTER_DIGEST, device=self._device),
-        )
-
-
 def _onnx(model: str, **options: Any) -> Embedder:
     from inquitree_gym.embeddings.derived import OnnxEmbedder
 
@@ -204,7 +166,7 @@ def _static(model: str) -> Embedder:
 
 
 DEFAULT_EMBEDDER = READER
-_NAMED: dict[str, Callable[..., Embedder]] = {READER: ReaderEmbedder, MINILM: MiniLMEmbedder, JUDGE: JudgeEmbedder}
+_NAMED: dict[str, Callable[..., Embedder]] = {READER: ReaderEmbedder, MINILM: MiniLMEmbedder}
 _PREFIXES: dict[str, Callable[..., Embedder]] = {
     "onnx": _onnx,
     "static": _static,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,6 @@ from inquitree_gym.errors import JudgeError
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
-
-    from inquitree_gym.judging.sense import Statement
 
 ENTAILS_AT = 0.5
 """Probability from which one text entails another."""
@@ -30,6 +28,13 @@ TextPair = tuple[str, str]
 """Premise and hypothesis."""
 Probabilities = NDArray[np.float64]
 """Shape ``(pairs, 3)``, in the order of `LABELS`. Rows sum to 1."""
+
+
+class Statement(NamedTuple):
+    """A statement: texts that say it, and texts that say something else in its place."""
+
+    true: tuple[str, ...]
+    false: tuple[str, ...]
 
 
 class Inference(Protocol):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from inquitree_gym.baselines.agent import BaselineAgent, privileged
+from inquitree_gym.baselines.answers import answers, random_answers
 from inquitree_gym.baselines.conversation import Conversation, bare, is_nothing, move_fault, read_move
 from inquitree_gym.baselines.llm import ChatAgent
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
@@ -18,14 +18,11 @@ from inquitree_gym.embeddings.protocol import Vectors, embedded
 from inquitree_gym.envs.text import draw_one
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.llm import Chat
-from inquitree_gym.projection.judges.direction import claim_direction
 from inquitree_gym.projection.observations import AGENT_TEMPLATE_NAMES, PACKAGE
 from inquitree_gym.projection.settings import Form, ProjectionRules
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.trees.catalogue import builtin_ids
 from inquitree_gym.trees.disclosure import Level, OutcomeClaim, ProjectionTask
-
-_NO = re.compile(r"\bno(?=\s+([aeiou])?)", re.IGNORECASE)
 
 
 class Situation(NamedTuple):
@@ -47,16 +44,6 @@ class Situation(NamedTuple):
 def true_outcome(task: ProjectionTask, form: Form) -> str:
     """Return the outcome of a task: its sentence, or its claims, one per line."""
     return task.disclosure.outcome if form == "sentence" else _in_form([claim.text for claim in task.claims], form)
-
-
-def negated(null_hypothesis: str) -> str:
-    """Return the denial of a null hypothesis, which names no direction.
-
-    >>> negated("If dough has more salt, then there is no change in its height.")
-    'If dough has more salt, then there is a change in its height.'
-    """
-    denied = _NO.sub(lambda found: "an" if found[1] else "a", null_hypothesis)
-    return denied if denied != null_hypothesis else f"It is not true that {denied[0].lower()}{denied[1:]}"
 
 
 @lru_cache(maxsize=64)
@@ -82,40 +69,59 @@ def _tossed(claim: OutcomeClaim, rng: np.random.Generator) -> str:
     return claim.text if rng.random() < 0.5 else claim.contraries[rng.integers(len(claim.contraries))]
 
 
-def _rising(claim: OutcomeClaim) -> str:
-    """Return the first of a claim and its contraries whose words, besides the variables, state a rise, or nothing."""
-    return next((text for text in (claim.text, *claim.contraries) if claim_direction(claim, text) > 0), "")
-
-
 def _coin(at: Situation) -> str:
     return _in_form([_tossed(claim, at.rng) for claim in at.task.claims], at.form)
 
 
-def _optimist(at: Situation) -> str:
-    rising = [next(filter(None, (_rising(claim), _tossed(claim, at.rng)))) for claim in at.task.claims]
-    return _in_form(rising, at.form)
+def _told_vector(at: Situation) -> tuple[Embedder, Vectors]:
+    """Return the embedder of the package, and the vector of everything disclosed."""
+    embedder = load_embedder(DEFAULT_EMBEDDER)
+    told = "\n".join(text for level in at.disclosed for text in at.task.disclosure.texts_of(level))
+    return embedder, embedded(embedder, [told])[0]
 
 
 def _nearest(at: Situation) -> str:
-    others, embedder = other_tasks(at.task), load_embedder(DEFAULT_EMBEDDER)
-    told = "\n".join(text for level in at.disclosed for text in at.task.disclosure.texts_of(level))
-    nearness = _outcome_vectors(others, embedder) @ embedded(embedder, [told])[0]
+    others, (embedder, told) = other_tasks(at.task), _told_vector(at)
+    nearness = _outcome_vectors(others, embedder) @ told
     return true_outcome(others[int(nearness.argmax())], at.form)
 
 
-_PROJECTORS: dict[str, Callable[[Situation], str]] = {
-    "empty": lambda at: "",
-    "question": lambda at: at.told("question", at.task.disclosure.question),
-    "null": lambda at: at.told("null", at.task.disclosure.null_hypothesis),
-    "negate-null": lambda at: at.told("null", negated(at.task.disclosure.null_hypothesis)),
-    "other-paper": lambda at: true_outcome(draw_one(other_tasks(at.task), at.seed), at.form),
-    "retrieval": _nearest,
-    "coin": _coin,
-    "optimist": _optimist,
-    "reversed": lambda at: _in_form([claim.contraries[0] for claim in at.task.claims], at.form),
-    "oracle": lambda at: true_outcome(at.task, at.form),
+def _nearest_answers(at: Situation, observation: str) -> str:
+    embedder, told = _told_vector(at)
+    return answers(observation, lambda item: item.options[int((embedded(embedder, item.options) @ told).argmax())])
+
+
+def _stating(texts: Iterable[str], observation: str) -> str:
+    """Return answers that choose one of ``texts`` wherever it is among the statements."""
+    known = frozenset(texts)
+    return answers(observation, lambda item: next((text for text in item.options if text in known), None))
+
+
+class _Projector(NamedTuple):
+    """Behaviour of a baseline."""
+
+    project: Callable[[Situation], str]
+    answer: Callable[[Situation, str], str] = lambda at, observation: ""
+    """Answers to the sheet in an observation."""
+    is_privileged: bool = False
+
+
+_PROJECTORS = {
+    "null": _Projector(lambda at: at.told("null", at.task.disclosure.null_hypothesis)),
+    "other-paper": _Projector(lambda at: true_outcome(draw_one(other_tasks(at.task), at.seed), at.form)),
+    "retrieval": _Projector(_nearest, _nearest_answers),
+    "coin": _Projector(_coin, lambda at, observation: random_answers(observation, at.rng), True),
+    "reversed": _Projector(
+        lambda at: _in_form([claim.contraries[0] for claim in at.task.claims], at.form),
+        lambda at, observation: _stating((claim.contraries[0] for claim in at.task.claims), observation),
+        True,
+    ),
+    "oracle": _Projector(
+        lambda at: true_outcome(at.task, at.form),
+        lambda at, observation: _stating((claim.text for claim in at.task.claims), observation),
+        True,
+    ),
 }
-_PRIVILEGED = ("coin", "optimist", "reversed", "oracle")
 
 PROJECTING_NAMES = tuple(_PROJECTORS)
 """Names of the baselines for projections."""
@@ -124,14 +130,13 @@ PROJECTING_NAMES = tuple(_PROJECTORS)
 class ProjectingBaseline(BaselineAgent):
     """A baseline for projections, by name.
 
-    ``empty`` gives an empty projection. ``question`` restates the question, ``null`` restates the null hypothesis, and
-    ``negate-null`` denies it. Their projections are empty until that text is disclosed. ``other-paper`` states the
-    outcome of another shipped paper, drawn by the seed: the floor. ``retrieval`` states the outcome of the shipped
-    paper that is most similar to what is disclosed.
+    ``null`` restates the null hypothesis, or nothing until it is disclosed, and leaves sheets out. ``other-paper``
+    states the outcome of another shipped paper, drawn by the seed, and leaves sheets out. ``retrieval`` states the
+    outcome of the shipped paper that is most similar to what is disclosed, and answers sheets by the same similarity.
 
     The others need ``privileged=True``. ``coin`` states each true claim or a contrary of it with equal probability,
-    drawn anew at each level. ``optimist`` states whichever of a claim and its contraries is a rise, and tosses the coin
-    if none is. ``reversed`` states the first contrary of every claim, and ``oracle`` the true outcome.
+    drawn anew at each level, and answers sheets at random. ``reversed`` states the first contrary of every claim, and
+    ``oracle`` the true outcome.
     """
 
     def __init__(self, name: str, task: ProjectionTask, rules: ProjectionRules | None = None) -> None:
@@ -144,8 +149,8 @@ class ProjectingBaseline(BaselineAgent):
             raise OptionError(f"unknown baseline '{name}'{suggest(name, _PROJECTORS)}; known: {', '.join(_PROJECTORS)}")
         super().__init__()
         self.name = name
-        self.needs_privileged = name in _PRIVILEGED
-        self._project = _PROJECTORS[name]
+        self._projector = _PROJECTORS[name]
+        self.needs_privileged = self._projector.is_privileged
         self._task, self._rules = task, rules or ProjectionRules()
         self._seed = 0
 
@@ -155,12 +160,14 @@ class ProjectingBaseline(BaselineAgent):
         self._seed = seed
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
-        """Return the projection at the level that ``info`` names."""
+        """Return the projection at the level that ``info`` names, or the answers to its sheet."""
         if self.needs_privileged:
             privileged(info, self.name)
         levels = self._rules.levels
         disclosed = tuple(levels[: levels.index(info["level"]) + 1])
-        return self._project(Situation(self._task, self._rules.form, disclosed, self._seed, self.rng))
+        at = Situation(self._task, self._rules.form, disclosed, self._seed, self.rng)
+        is_sheet = info["state"] == "sheet"
+        return self._projector.answer(at, observation) if is_sheet else self._projector.project(at)
 
 
 Memory = Literal["none", "conversation"]

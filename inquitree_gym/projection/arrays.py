@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -15,29 +15,15 @@ from inquitree_gym.envs.arrays import BatchEnv, EpisodeSeeds, Seed, env_mask
 from inquitree_gym.envs.spaces import Bools, Ints, Mask
 from inquitree_gym.envs.text import not_started_error
 from inquitree_gym.envs.text_vector import check_vector_arguments, episode_over_error
-from inquitree_gym.projection.judges.alignment import Floats, level_weights, projection_score
-from inquitree_gym.projection.keywords import load_tasks, unpack_keywords
-from inquitree_gym.projection.options import (
-    NOTHING,
-    OPTIONS,
-    OVER,
-    RATINGS,
-    MenuKeywords,
-    ProjectionMenu,
-    ProjectionRow,
-    Signs,
-    TaskSource,
-    TaskTable,
-    shuffled,
-)
+from inquitree_gym.projection.judges.alignment import Floats, level_weights
+from inquitree_gym.projection.options import OPTIONS, OVER, STATEMENTS, ProjectionMenu, ProjectionRow, Signs, true_first
 from inquitree_gym.projection.settings import ProjectionRules
-from inquitree_gym.projection.tasks import TaskLike
 from inquitree_gym.trees.disclosure import LEVELS
 
 BatchInfos = dict[str, Any]
 BatchSteps = tuple[ProjectionRow, NDArray[np.float64], Bools, Bools, BatchInfos]
 _LEVEL_NAMES = np.array(LEVELS, object)
-_STATE_NAMES = np.array(["project", "end"], object)
+_STATE_NAMES = np.array(["sheet", "end"], object)
 _PROCEDURE = LEVELS.index("procedure")
 
 
@@ -87,9 +73,12 @@ class ProjectionBatchEnv(BatchEnv):
         self._features = menu.features
         self.seeds = EpisodeSeeds(num_envs)
         self.turn: Ints = np.zeros(num_envs, np.int64)
-        self.order: Ints = np.zeros((num_envs, menu.slots, OPTIONS), np.int64)
-        """`ITSELF`, `CONTRARY` or `NOTHING`, in the order of the actions."""
-        self._directions: Signs = np.zeros((num_envs, menu.slots, OPTIONS), np.int8)
+        self.scores: Floats = np.zeros((num_envs, OVER))
+        """Score of the sheet of each turn so far, shape ``(num_envs, 3)``, in [-1, 1]. Privileged."""
+        self.signs: Signs = np.zeros((num_envs, menu.slots), np.int8)
+        """Direction of each claim. Privileged."""
+        self._true_first: Bools = np.zeros((num_envs, OVER + 1, menu.slots), np.bool_)
+        """True where the true statement has the letter A, by turn."""
         self._given: Signs = np.zeros((num_envs, menu.slots), np.int8)
         self._claims: Ints = np.zeros(num_envs, np.int64)
         self._levels: Ints = np.full((num_envs, OVER + 1), OVER)
@@ -97,10 +86,7 @@ class ProjectionBatchEnv(BatchEnv):
         self._shows: Bools = np.zeros((num_envs, OVER + 1), np.bool_)
         """True where the procedure is disclosed at that turn."""
         self._weights: Floats = np.zeros((num_envs, OVER))
-        self._is_late: Bools = np.zeros(num_envs, np.bool_)
-        """True where the reward comes at the end."""
         self._earned: Floats = np.zeros(num_envs)
-        self._no_extras: Floats = np.zeros((num_envs, 0))
         self._envs: Ints = np.arange(num_envs)
 
     def reset(self, *, seed: Seed = None, options: Mapping[str, Any] | None = None) -> tuple[ProjectionRow, BatchInfos]:
@@ -117,16 +103,15 @@ class ProjectionBatchEnv(BatchEnv):
 
         Raises:
             OptionError: an unknown option or a value out of range, or a seed or mask that does not fit.
-            TreeError: a task is unknown or invalid.
             ResetNeeded: the very first reset does not reset all environments.
             ClosedEnvironmentError: after `close`.
         """
         envs, seeds, options = self._resets(seed, options)
         if len(envs) < self.num_envs and not self._started:
             raise ResetNeeded("no episode has been started; call reset() without a mask first")
-        source, rules = self.menu.resolve_options(options)
+        rules = self.menu.resolve_options(options)
         self.seeds.reset(envs, seeds, self.np_random)
-        self._start(envs, source, rules)
+        self._start(envs, rules)
         self._started = True
         return self.observe(), self._infos(None if len(envs) == self.num_envs else envs)
 
@@ -155,7 +140,7 @@ class ProjectionBatchEnv(BatchEnv):
             infos = self._final(over) if over.size else {}
         if over.size:
             self.seeds.advance(over)
-            self._start(over, self.menu.source, self.menu.rules)
+            self._start(over, self.menu.rules)
         infos |= self._infos(None)
         return self.observe(), rewards, ended, np.zeros(self.num_envs, np.bool_), infos
 
@@ -183,19 +168,19 @@ class ProjectionBatchEnv(BatchEnv):
             self.level,
             is_claim=self._is_claim,
             given=self._given * self._shows[self._envs, self.turn][:, None],
-            directions=self._directions,
-            is_nothing=self.order == NOTHING,
+            directions=self.directions,
         )
 
-    def pairs(self, actions: Ints) -> Floats:
-        """Return the ratings of the chosen options, shape ``(num_envs, slots)``. NaN for nothing and empty slots."""
-        chosen = np.take_along_axis(self.order, actions[:, :, None], axis=2)[:, :, 0]
-        return np.where(self._is_claim, RATINGS[chosen], np.nan)
+    @property
+    def directions(self) -> Signs:
+        """Direction that the statement of each letter gives, shape ``(num_envs, slots, 2)``."""
+        first = np.where(self._true_first[self._envs, self.turn], self.signs, -self.signs)
+        return np.stack([first, -first], axis=2)
 
     def masks(self) -> NDArray[np.int8]:
-        """Return 1 for every open option, shape ``(num_envs, slots, 3)``: all of a claim's, one of an empty slot's."""
+        """Return 1 for every open option, shape ``(num_envs, slots, 3)``. At an empty slot that is nothing."""
         masks = np.repeat(self._is_claim[:, :, None], OPTIONS, axis=2).astype(np.int8)
-        masks[:, :, 0] = 1
+        masks[:, :, STATEMENTS] = 1
         return masks
 
     def action_masks(self) -> Mask:
@@ -207,29 +192,29 @@ class ProjectionBatchEnv(BatchEnv):
         is_claim: Bools = np.arange(self.menu.slots) < self._claims[:, None]
         return is_claim
 
-    def _start(self, envs: Ints, source: TaskSource, rules: ProjectionRules) -> None:
+    def _start(self, envs: Ints, rules: ProjectionRules) -> None:
         """Start the episodes of these environments, whose seeds are set."""
-        seeds, slots, turns = self.seeds.current(envs), self.menu.slots, len(rules.levels)
-        numbers, order = source.numbers(seeds, slots), shuffled(seeds, slots)
-        stated = np.pad(numbers.directions, ((0, 0), (0, 0), (0, 1)))  # nothing states no direction
-        self._claims[envs], self._given[envs], self.order[envs] = numbers.claims, numbers.given, order
-        self._directions[envs] = np.take_along_axis(stated, order, axis=2)
+        seeds, turns = self.seeds.current(envs), len(rules.levels)
+        self._claims[envs], self.signs[envs], self._given[envs] = self.menu.source.numbers(seeds)
         levels = np.full(OVER + 1, OVER)
         levels[:turns] = [LEVELS.index(level) for level in rules.levels]
+        for turn, level in enumerate(levels):
+            self._true_first[envs, turn] = true_first(seeds, int(level), self.menu.slots)
         self._levels[envs], self._shows[envs] = levels, np.logical_or.accumulate(levels == _PROCEDURE)
         self._weights[envs] = np.pad(level_weights(turns), (0, OVER - turns))
-        self._is_late[envs] = rules.reward == "end"
-        self.turn[envs], self._earned[envs] = 0, 0.0
+        self.turn[envs], self._earned[envs], self.scores[envs] = 0, 0.0, 0.0
 
     def _advance(self, actions: Ints) -> tuple[Floats, Bools]:
         """Take one turn in every environment that is not over. Return rewards and terminations."""
-        f1 = projection_score(self.pairs(actions), self._no_extras, claims=self._claims).f1
-        playing = self.level < OVER
-        gains = np.where(playing, self._weights[self._envs, np.minimum(self.turn, OVER - 1)] * f1, 0.0)
-        self._earned += gains
+        said = np.take_along_axis(np.pad(self.directions, ((0, 0), (0, 0), (0, 1))), actions[:, :, None], axis=2)
+        right = (said[:, :, 0] * self.signs).sum(axis=1, dtype=np.int64)
+        playing, turn = self.level < OVER, np.minimum(self.turn, OVER - 1)
+        scores = np.where(playing, right / self._claims, 0.0)
+        self.scores[self._envs[playing], turn[playing]] = scores[playing]
+        self._earned += self._weights[self._envs, turn] * scores
         self.turn += playing
         ended = playing & (self.level == OVER)
-        return np.where(self._is_late, np.where(ended, self._earned, 0.0), gains), ended
+        return np.where(ended, self._earned, 0.0), ended
 
     def _observe_each(self, envs: Ints) -> list[Any]:
         return list(self.observe()[envs])
@@ -253,20 +238,3 @@ def _named(names: NDArray[np.object_], numbers: Ints, told: Bools) -> NDArray[np
     named = np.full(len(told), None)
     named[told] = names[numbers[told]]
     return named
-
-
-@unpack_keywords(ProjectionMenu.of, MenuKeywords)
-def projection_batch(
-    num_envs: int,
-    *,
-    task: TaskLike | Sequence[TaskLike],
-    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-    infos: bool = True,
-    **keywords: Unpack[MenuKeywords],
-) -> ProjectionBatchEnv:
-    """Return a `ProjectionBatchEnv` of given tasks.
-
-    ``task``, ``levels``, ``reward`` and ``size`` are those of `projection_menu_env`, all others those of the class.
-    """
-    menu = ProjectionMenu.of(TaskTable(load_tasks(task)), **keywords)
-    return ProjectionBatchEnv(num_envs, menu, autoreset_mode=autoreset_mode, infos=infos)

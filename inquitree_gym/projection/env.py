@@ -10,12 +10,12 @@ from typing import Any, Unpack
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
-from inquitree_gym.embeddings import Embedder, TextVectors
+from inquitree_gym.embeddings import TextVectors
 from inquitree_gym.envs.asking import AskedJudge, shared_judge
 from inquitree_gym.envs.text import TextEnv, TextStep, not_a_text_error, under_status
 from inquitree_gym.envs.text_vector import TextVectorEnv
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
+from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.projection.keywords import (
     ProjectionKeywords,
     load_tasks,
@@ -26,17 +26,17 @@ from inquitree_gym.projection.keywords import (
 from inquitree_gym.projection.observations import projection_prompts
 from inquitree_gym.projection.runtime import (
     Assessment,
-    LocalProjections,
     ProjectionRecords,
     ProjectionRuntime,
     ProjectionRuntimes,
     ProjectionState,
     ProjectionTransition,
     privileged_projection_info,
-    projection_info,
 )
-from inquitree_gym.projection.settings import Form, ProjectionRules, RewardTime
+from inquitree_gym.projection.settings import Form, ProjectionRules, Reward
 from inquitree_gym.projection.tasks import TaskLike
+from inquitree_gym.sheets import read_sheet
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees.disclosure import LEVELS, Level, ProjectionTask
 
 
@@ -45,27 +45,32 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
 
     ## Description
     A study is disclosed level by level: its topic and question, a null hypothesis, its procedure. At each level the
-    agent says what it expects the study to find: its projection. The agent is never told its score.
+    agent says what it expects the study to find: its projection. Then it answers a sheet: for each claim of the true
+    outcome it names the claim or one of its contraries. Nothing tells it its score before the end.
 
     ## Action space
-    `FreeText`: any string. A judge splits it into claims and aligns them with the claims of the true outcome. Text
-    beyond the length of the space is ignored. An empty text has no claims.
+    `FreeText`: any string. Text beyond the length of the space is ignored. An answer to a sheet is a claim's number and
+    a letter per line, with a probability or without: see `inquitree_gym.sheets`. A reply without a single answer is
+    asked for once more, and then counts as none.
 
     ## Observation space
-    `FreeText`: everything disclosed so far, so that an agent without memory sees all of it. The last observation says
-    that the task is over.
+    `FreeText`: everything disclosed so far, so that an agent without memory sees all of it, and the statements of a
+    sheet. The last observation says that the task is over.
 
     ## Reward
-    w·F1 of the projection at each turn, or the sum of these at the end. The weights w are those of the trapezoid over
-    the levels: ¼, ½, ¼ for three levels. The return is in [0, 1], and is AUC/2 for three levels.
+    0 until the end, then the sum over the levels of w times the score of the sheet: the mean over claims of 1 for the
+    claim, -1/(k - 1) for one of its k - 1 contraries and 0 for none. The weights w are those of the trapezoid over the
+    levels: ¼, ½, ¼ for three. The return is in [-1, 1]; it is the paper's area, scaled. With ``reward="judge"`` there
+    are no sheets, and the score of a level is the F1 of the projection by ``judge``, so that the return is AUC/2.
 
     ## Episode end
-    ``terminated`` after the projection at the last level. ``truncated`` is never set.
+    ``terminated`` after the last level. ``truncated`` is never set.
 
     ## Info
-    ``state`` ("project" or "end"), ``level`` (the last one disclosed), ``turn``. With ``privileged=True`` also a dict
-    ``privileged`` that the agent must not see: the true ``claims``, and after a step the ``analogous`` and
-    ``extraneous`` claims of the last projection, their ratings in both orders and averaged, and its score.
+    ``state`` ("project", "sheet" or "end"), ``level`` (the last one disclosed), ``turn``. With ``privileged=True`` also
+    a dict ``privileged`` that the agent must not see: the true ``claims``, after a sheet its ``choices`` and ``score``,
+    and after a judged projection its ``analogous`` and ``extraneous`` claims, their ratings in both orders and
+    averaged, and its score.
 
     ## Version history
     v0: first release.
@@ -84,9 +89,8 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
         *,
         levels: Sequence[Level] = LEVELS,
         form: Form = "sentence",
-        reward: RewardTime = "each",
-        judge: str | AsyncJudge[ProjectionTask] = LOCAL,
-        embedder: str | Embedder | None = None,
+        reward: Reward | None = None,
+        judge: str | AsyncJudge[ProjectionTask] | None = None,
         prompts: str | os.PathLike[str] | None = None,
         privileged: bool = False,
         render_mode: str | None = None,
@@ -98,9 +102,9 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
                 by the seed of each episode.
             levels: levels in the order of disclosure. See `ProjectionRules`.
             form: form of a projection. See `ProjectionRules`.
-            reward: time of the reward. See `ProjectionRules`.
-            judge: aligns the claims: ``"local"``, ``"nli:MODEL"``, ``"llm:MODEL"`` or an `AsyncJudge`.
-            embedder: a name or an `Embedder` for the local judge. None for the embedder that it is calibrated for.
+            reward: ``"sheet"``, ``"judge"``, which needs a judge, or ``"none"``, which asks as the paper does and pays
+                nothing. None is ``"judge"`` with a judge, and ``"sheet"`` without one.
+            judge: aligns the claims of projections: ``"nli:MODEL"``, ``"llm:MODEL"`` or an `AsyncJudge`.
             prompts: ``"default"``, or a folder whose templates replace the package's.
             privileged: True to put a dict ``privileged`` into the infos.
             render_mode: ``"ansi"`` or ``"human"``.
@@ -109,15 +113,13 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
             OptionError: an unknown keyword, or a value out of range.
             TreeError: a task is unknown or invalid.
         """
-        self.rules = ProjectionRules(levels=levels, form=form, reward=reward)
-        self.judging = AskedJudge.load(judge, self.kind)
-        """The judge that sets the reward. None for the local judge."""
-        if self.judging is not None and embedder is not None:
-            raise OptionError(f"embedder is a setting of the judge '{LOCAL}'; leave it out with another judge")
+        self.rules = ProjectionRules(levels=levels, form=form, reward=_reward_of(reward, judge))
+        self.judging = None if judge is None else AskedJudge.load(judge, self.kind)
+        """The judge that sets the reward. None where no judge does."""
         templates = projection_prompts(prompts)
         super().__init__(
             load_tasks(task),
-            runtimes=ProjectionRuntimes(LocalProjections.load(embedder), templates),
+            runtimes=ProjectionRuntimes(templates),
             prompts=templates,
             privileged=privileged,
             render_mode=render_mode,
@@ -126,33 +128,38 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
 
     @property
     def state(self) -> ProjectionState:
-        """Seed of the episode and turns so far. Privileged."""
+        """Seed of the episode, and how far it is. Privileged."""
         return self.last.state
 
     @property
     def turn_limit(self) -> int:
-        """Turns of this episode: one projection at each level."""
-        return len(self.runtime.weights)
+        """Turns of this episode, one more for each sheet that is asked for again."""
+        return self.runtime.rules.turns
 
     @property
     def records(self) -> ProjectionRecords:
         """Records of its episodes, for logs."""
-        local = self.runtimes.judge_config
-        return ProjectionRecords(self, judge=self.judging, local=local)
+        return ProjectionRecords(self, self.judging)
 
     def _start(self, runtime: ProjectionRuntime, episode_seed: int) -> tuple[str, dict[str, Any]]:
-        self.last_transition = ProjectionTransition(ProjectionState(episode_seed, 0))
+        self.last_transition = ProjectionTransition(ProjectionState(episode_seed))
         self._earned = 0.0
-        return runtime.observations.render(0), self._info()
+        return runtime.observe(self.state), self._info()
 
     def _load(self, tasks: Any) -> tuple[ProjectionTask, ...]:
         return load_tasks(tasks)
 
     def _override(self, options: Mapping[str, Any]) -> ProjectionRules:
-        return projection_rules(self.rules, options)
+        rules = projection_rules(self.rules, options)
+        if (rules.reward == "judge") != (self.judging is not None):
+            raise OptionError(
+                f"reward={rules.reward!r} does not go with {'a' if self.judging else 'no'} judge of the environment; "
+                "make another one"
+            )
+        return rules
 
     def step(self, action: str) -> TextStep:
-        """Project the outcome at one level.
+        """Project the outcome at one level, or answer a sheet.
 
         Returns: observation, reward, terminated, truncated (always False) and info.
 
@@ -168,28 +175,37 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
             raise self._not_started()
         if not isinstance(action, str):
             raise not_a_text_error(action)
-        (seed, turn), levels = last.state, runtime.rules.levels
-        if turn == len(levels):
+        number, is_sheet = runtime.place(last.state)
+        levels = runtime.rules.levels
+        if number == len(levels):
             raise ResetNeeded("the episode is over: all levels were projected; call reset() before the next step()")
-        judge = self.judging
-        assessment = runtime.assess(action) if judge is None else judge.grade(runtime.task, action, Assessment.of)
-        gain = runtime.weights[turn] * (assessment.f1 or 0.0)
-        self._earned += gain
-        terminated = turn + 1 == len(levels)
-        if runtime.rules.reward == "each":
-            reward = gain
-        elif terminated:
-            reward = self._earned
-        else:
-            reward = 0.0
-        self.last_transition = ProjectionTransition(ProjectionState(seed, turn + 1), levels[turn], assessment, action)
+        moved = self._answer(runtime, action) if is_sheet else self._project(runtime, action)
+        self.last_transition = moved._replace(level=levels[number], action=action)
+        terminated = runtime.place(moved.state)[0] == len(levels)
+        if not moved.state.again:
+            score = moved.score if moved.sheet is None else runtime.score(moved.sheet)
+            self._earned += runtime.weights[number] * score
         if self.render_mode == "human":
             self.render()
-        return runtime.observations.render(turn + 1), reward, terminated, False, self._info()
+        reward = self._earned if terminated else 0.0
+        return runtime.observe(moved.state), reward, terminated, False, self._info()
+
+    def _project(self, runtime: ProjectionRuntime, action: str) -> ProjectionTransition:
+        """Take a projection, and judge it where that pays."""
+        judge, (seed, done, turn, _) = self.judging, self.state
+        assessment = None if judge is None else judge.grade(runtime.task, action, Assessment.of)
+        return ProjectionTransition(ProjectionState(seed, done + 1, turn + 1), assessment=assessment)
+
+    def _answer(self, runtime: ProjectionRuntime, action: str) -> ProjectionTransition:
+        """Read a sheet. One without an answer is asked for once more."""
+        seed, done, turn, was_again = self.state
+        reading = read_sheet(action[:MAX_ACTION_LENGTH], runtime.layout(self.state))
+        again = reading.sheet.is_empty and not was_again
+        return ProjectionTransition(ProjectionState(seed, done + (not again), turn + 1, again), sheet=reading)
 
     def uncached_texts(self, action: str) -> Iterator[tuple[TextVectors, str]]:
-        """Return the texts that `step` will embed for ``action``, each with its vector cache."""
-        return self.runtime.uncached_texts(action) if self.judging is None else iter(())
+        """Return the texts that `step` will embed for ``action``: none."""
+        return iter(())
 
     def ask_ahead(self, action: str) -> Coroutine[Any, Any, None] | None:
         """Return a coroutine that asks the judge about ``action`` ahead of its step. None if no service is asked."""
@@ -198,16 +214,26 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
         return self.judging.ask_ahead(self.task, action)
 
     def _as_text(self) -> str:
-        runtime, turn = self.runtime, self.state.turn
-        level = projection_info(runtime.rules, turn)["level"]
-        status = f"{runtime.task.id} · turn {turn} of {len(runtime.weights)} · {level}"
-        return under_status(status, runtime.observations.render(turn))
+        info = self.runtime.info(self.state)
+        status = f"{self.task.id} · turn {info['turn']} of {self.turn_limit} · {info['level']}"
+        return under_status(status, self.runtime.observe(self.state))
 
     def _info(self) -> dict[str, Any]:
-        info = projection_info(self.runtime.rules, self.state.turn)
+        info = self.runtime.info(self.state)
         if self.privileged:
-            info["privileged"] = privileged_projection_info(self.task, self.last.assessment)
+            info["privileged"] = privileged_projection_info(self.task, self.last)
         return info
+
+
+def _reward_of(reward: str | None, judge: object) -> Any:
+    """Return what pays. Raise `OptionError` where reward and judge do not go together."""
+    if reward is None:
+        return "sheet" if judge is None else "judge"
+    if reward == "judge" and judge is None:
+        raise OptionError("reward='judge' needs judge=..., such as 'llm:MODEL', or leave both out for sheets")
+    if reward != "judge" and judge is not None:
+        raise OptionError(f"judge={judge!r:.80} does nothing with reward={reward!r}; leave one of them out")
+    return reward
 
 
 class ProjectionVectorEnv(TextVectorEnv):
@@ -238,6 +264,7 @@ class ProjectionVectorEnv(TextVectorEnv):
             OptionError: ``num_envs`` below 1, ``tasks`` of another length, an unknown ``autoreset_mode``, or any error
                 of `ProjectionEnv`.
         """
-        keywords["judge"] = shared_judge(keywords.get("judge", LOCAL), ProjectionEnv.kind)
+        if (judge := keywords.get("judge")) is not None:
+            keywords["judge"] = shared_judge(judge, ProjectionEnv.kind)
         make = partial(env_fn, **keywords)
         super().__init__(num_envs, make, option="task", task=task, tasks=tasks, autoreset_mode=autoreset_mode)

@@ -1,13 +1,14 @@
-"""Records in the log of projections: the level of each turn, and the alignment of the projection."""
+"""Records in the log of projections: the level of each turn, and the alignment of a projection or a sheet."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from operator import not_
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from inquitree_gym.log.jsonl import JsonlRecord
-from inquitree_gym.log.records import Setup, TurnEvent, nan_to_none
+from inquitree_gym.log.records import Setup, SheetRecord, TurnEvent, nan_to_none
 
 Rating = Annotated[Annotated[float, Field(ge=-1, le=1)] | None, BeforeValidator(nan_to_none)]
 """Rating of two claims in [-1, 1]. None for a pair that was not rated. NaN is taken as None and written as null."""
@@ -41,24 +42,25 @@ class AlignmentRecord(JsonlRecord):
         return self
 
 
-class ProjectionEvent(AlignmentRecord, TurnEvent):
-    """Outcome of one projection. Its ``state`` is ``project``, or ``end`` after the last level."""
+class ProjectionEvent(TurnEvent):
+    """Outcome of one turn. ``state`` is that of the next: ``project``, ``sheet``, or ``end`` after the last level."""
 
-    kind: Literal["projection"] = "projection"
+    kind: Literal["projection", "sheet"] = "projection"
+    """What the action was read as."""
     level: str
     """Level of the disclosure that the action answered."""
+    judged: AlignmentRecord | None = Field(default=None, exclude_if=lambda judged: judged is None)
+    """Alignment of a projection by the judge of the reward. Not written where none is asked."""
+    sheet: SheetRecord | None = Field(default=None, exclude_if=lambda sheet: sheet is None)
+    """Answers to a sheet: 0 for the true claim, i for its i-th contrary. Not written for a reply without any."""
+    after_sheet: bool = Field(default=False, exclude_if=not_)
+    """True for a projection after a sheet, which had shown the claims: the paper's figures leave it out."""
 
     @property
     def unscored(self) -> bool:
         """True if the judge gave no F1."""
-        return self.f1 is None
-
-
-class ProjectionSetup(Setup):
-    """The judge of the projections."""
-
-    judge: dict[str, Any]
+        return self.judged is not None and self.judged.f1 is None
 
 
 EVENT = ProjectionEvent
-SETUP = ProjectionSetup
+SETUP = Setup

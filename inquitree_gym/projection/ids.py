@@ -10,8 +10,6 @@ from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_ids, is_task_f
 
 ENTRY_POINT = "inquitree_gym.projection.env:ProjectionEnv"
 VECTOR_ENTRY_POINT = "inquitree_gym.projection.env:ProjectionVectorEnv"
-MENU_ENTRY_POINT = "inquitree_gym.projection.menu:projection_menu_env"
-BATCH_ENTRY_POINT = "inquitree_gym.projection.arrays:projection_batch"
 SYNTHETIC_ENTRY_POINT = "inquitree_gym.projection.synthetic:SyntheticProjectionEnv"
 SYNTHETIC_VECTOR_ENTRY_POINT = "inquitree_gym.projection.synthetic:synthetic_projection_vector"
 SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.projection.synthetic:synthetic_projection_menu_env"
@@ -56,7 +54,6 @@ def _register_user_tasks() -> None:
 
 
 def _register(name: str, task: str | list[str]) -> None:
-    """Register the text view and the discrete view of a task, or of several to sample from."""
+    """Register the environment of a task, or of several to sample from."""
     keywords = {"task": task}
     gym.register(f"{name}-v0", entry_point=ENTRY_POINT, vector_entry_point=VECTOR_ENTRY_POINT, kwargs=keywords)
-    gym.register(f"{name}-menu-v0", entry_point=MENU_ENTRY_POINT, vector_entry_point=BATCH_ENTRY_POINT, kwargs=keywords)

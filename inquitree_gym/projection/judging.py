@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from inquitree_gym.errors import JudgeError
-from inquitree_gym.judging.judgement import LOCAL, InProcessJudge, Judged, JudgedText, version_of
+from inquitree_gym.judging.judgement import InProcessJudge, Judged, JudgedText, version_of
 from inquitree_gym.judging.stored import Payload
 from inquitree_gym.projection.events import AlignmentRecord
 from inquitree_gym.projection.judges.alignment import MAX_EXTRAS, ORDERS, Alignment
@@ -105,33 +105,28 @@ class ProjectionJudging:
     @property
     def judges(self) -> Mapping[str, Any]:
         """Makers of judges by the prefix of their names."""
-        return {LOCAL: lambda model, options: _local(), "nli": lambda model, options: _nli(model), "llm": _llm}
+        return {"nli": lambda model, options: _nli(model), "llm": _llm}
 
     def texts(self, episode: Episode[Any]) -> Iterator[JudgedText]:
-        """Yield the projection of every level."""
+        """Yield the projections, without those after a sheet, which had shown the claims."""
         for turn in episode.turns:
-            yield JudgedText(turn.turn, turn.action)
+            if turn.event.kind == "projection" and not turn.event.after_sheet:
+                yield JudgedText(turn.turn, turn.action)
 
     def about(self, task: ProjectionTask, episode: Episode[Any]) -> ProjectionTask:
         """Return the task."""
         return task
 
     def own_judged(self, episode: Episode[Any], task: ProjectionTask) -> Judged:
-        """Return the alignments by the judge of the reward."""
+        """Return the alignments by the judge of the reward, if one set it."""
         judge = episode.header.setup.judge
-        alignments = {turn.turn: recorded_alignment(turn.event) for turn in episode.turns}
-        return Judged(str(judge.get("name", "unknown")), version_of(judge), alignments)
+        if judge is None:
+            return Judged("")
+        judged = {turn.turn: recorded_alignment(turn.event.judged) for turn in episode.turns if turn.event.judged}
+        return Judged(str(judge.get("name", "unknown")), version_of(judge), judged)
 
 
 JUDGING = ProjectionJudging()
-
-
-def _local() -> InProcessJudge[ProjectionTask]:
-    from inquitree_gym.embeddings import load_embedder
-    from inquitree_gym.judging.sense import JUDGE_EMBEDDER
-    from inquitree_gym.projection.judges.local import local_projection_config, local_projection_judge
-
-    return InProcessJudge(LOCAL, lambda: local_projection_config(load_embedder(JUDGE_EMBEDDER)), local_projection_judge)
 
 
 def _nli(model: str) -> InProcessJudge[ProjectionTask]:

@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypedDict, TypeVar
 
-from inquitree_gym.embeddings import Embedder
 from inquitree_gym.envs.keywords import check_names, checked_keywords, load_each, signed_keywords
 from inquitree_gym.judging.judgement import AsyncJudge
-from inquitree_gym.projection.settings import Form, ProjectionRules, RewardTime
+from inquitree_gym.projection.settings import Form, ProjectionRules, Reward
 from inquitree_gym.projection.tasks import TaskLike, load_task
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.disclosure import Level, ProjectionTask
@@ -23,9 +22,8 @@ class ProjectionKeywords(TypedDict, total=False):
 
     levels: Sequence[Level]
     form: Form
-    reward: RewardTime
-    judge: str | AsyncJudge[ProjectionTask]
-    embedder: str | Embedder | None
+    reward: Reward | None
+    judge: str | AsyncJudge[ProjectionTask] | None
     prompts: str | os.PathLike[str] | None
     privileged: bool
     render_mode: str | None

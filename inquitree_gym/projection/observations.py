@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.projection.settings import ProjectionRules
+from inquitree_gym.projection.sheets import statements
 from inquitree_gym.prompts import Prompts
+from inquitree_gym.sheets import LETTERS, Layout
 from inquitree_gym.text_limits import MAX_OBSERVATION
 from inquitree_gym.trees.disclosure import Level, ProjectionTask
 
@@ -25,34 +27,42 @@ _OPENING, _END = "projection", "projection_end"
 
 
 class ProjectionRenderer:
-    """Renderer of the observation texts of one task. Each text is rendered once."""
+    """Renderer of the observation texts of one task."""
 
     def __init__(self, task: ProjectionTask, prompts: Prompts, rules: ProjectionRules) -> None:
         self._task, self._prompts, self._rules = task, prompts, rules
-        self._rendered: list[str | None] = [None] * (len(rules.levels) + 1)
+        self._rendered: dict[int, str] = {}
 
-    def render(self, turn: int) -> str:
-        """Return the text after ``turn`` turns: everything disclosed so far, or that the task is over.
+    def render(self, disclosed: int) -> str:
+        """Return the text that asks for a projection when so many levels are disclosed, or after all that it is over.
 
         The text does not depend on the projections, so it tells nothing about the score. Raise `OptionError` for a
         template that produces more than `MAX_OBSERVATION` characters.
         """
-        text = self._rendered[turn]
-        if text is None:
-            text = self._rendered[turn] = self._render(
-                tuple(self._rules.levels[: turn + 1]), turn == len(self._rules.levels)
-            )
-        return text
+        if disclosed not in self._rendered:
+            levels = self._rules.levels
+            over = disclosed > len(levels)
+            values = {} if over else self._values(levels[:disclosed])
+            self._rendered[disclosed] = self._render(_END if over else _OPENING, values)
+        return self._rendered[disclosed]
 
-    def _render(self, disclosed: tuple[Level, ...], over: bool) -> str:
-        name = _END if over else _OPENING
-        text = self._prompts.render(name, **({} if over else self._values(disclosed)))
+    def render_sheet(self, disclosed: int, layout: Layout, *, again: bool) -> str:
+        """Return the text of a sheet. ``again``: the reply before had no readable answer."""
+        items = [
+            (number, [(letter, statements(claim)[option]) for letter, option in zip(LETTERS, order, strict=False)])
+            for number, (claim, order) in enumerate(zip(self._task.claims, layout, strict=True), 1)
+        ]
+        values = self._values(self._rules.levels[:disclosed]) | {"items": items, "again": again}
+        return self._render(_OPENING, values)
+
+    def _render(self, name: str, values: Mapping[str, object]) -> str:
+        text = self._prompts.render(name, **values)
         if len(text) > MAX_OBSERVATION:
             fit = f"at most {MAX_OBSERVATION:,} fit into an observation; shorten the template"
             raise OptionError(f"template '{name}.md' makes {len(text):,} characters; {fit}")
         return text
 
-    def _values(self, disclosed: tuple[Level, ...]) -> dict[str, object]:
+    def _values(self, disclosed: Sequence[Level]) -> dict[str, object]:
         """Return the values of the template. Values of levels that are not disclosed yet are None."""
         told = self._task.disclosure
         asked, hypothesised, planned = (level in disclosed for level in ("question", "null", "procedure"))
@@ -62,4 +72,6 @@ class ProjectionRenderer:
             "null_hypothesis": told.null_hypothesis if hypothesised else None,
             "procedure": told.procedure if planned else None,
             "form": self._rules.form,
+            "items": None,
+            "again": False,
         }

@@ -15,26 +15,29 @@ from inquitree_gym.projection.results import (
     AUC,
     COIN_F1,
     RESULTS,
-    LevelScore,
+    RETURN,
     ProjectionDetail,
     ProjectionResults,
     ProjectionScores,
     anchoring,
+    brier_at,
     f1_at,
     levels_of,
     normalised_at,
+    sheet_at,
 )
+from inquitree_gym.projection.sheets import sheet_score, statements
 from inquitree_gym.results.comparison import differences_table
 from inquitree_gym.results.cutoff import ModelDates, find_model, parse_date, side_of
 from inquitree_gym.results.figures import Chart, levels
 from inquitree_gym.results.load import ScoredRun
 from inquitree_gym.results.report import FurtherResult, KindPages, Report, Section, shown_of
-from inquitree_gym.results.score import KindResults, Measure
 from inquitree_gym.results.sections import paired
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import NO_ESTIMATE, POOLED, SettingSummary, mean_of_groups
 from inquitree_gym.results.tables import Table, TableCell, linked, make_table, number
 from inquitree_gym.results.turns import Badge, EpisodeBody, TurnView
+from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
 
 _SIGNS = {"question": "Q", "null": "0", "procedure": "P"}
@@ -62,13 +65,29 @@ class RatedClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweredClaim:
+    """A claim, and what a sheet says about it."""
+
+    true: str
+    stated: str
+    """The statement that was chosen. Empty for none."""
+    is_right: bool
+    probability: float | None
+    """Probability given to the statement. None for none."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectionTurn(TurnView):
     """One turn of an episode of projections."""
 
-    claims: tuple[RatedClaim, ...]
+    claims: tuple[RatedClaim, ...] = ()
     """True claims with their analogous ones, then extraneous ones. Empty where the judge found no claims."""
-    scored: ProjectionScore | None
-    """Score as printed. None for an unscored projection."""
+    scored: ProjectionScore | None = None
+    """Score as printed. None for a projection without one."""
+    answers: tuple[AnsweredClaim, ...] = ()
+    """Answers to the sheet. Empty for a projection."""
+    notes: tuple[str, ...] = ()
+    """Reasons why parts of a sheet were not read."""
 
 
 def rated_claims(alignment: Alignment, task: ProjectionTask) -> Iterator[RatedClaim]:
@@ -85,21 +104,43 @@ def rated_claims(alignment: Alignment, task: ProjectionTask) -> Iterator[RatedCl
 
 
 def _turn_view(
-    episode: Episode[ProjectionEvent], task: ProjectionTask, turn: Turn[ProjectionEvent], level: LevelScore
+    episode: Episode[ProjectionEvent], task: ProjectionTask, turn: Turn[ProjectionEvent], judged: Judged
 ) -> ProjectionTurn:
-    alignment, f1 = level.alignment, level.f1["paper"]
-    if f1 is None:
-        words, colour = "unscored", "forced"
-    else:
-        words, colour = f"F1 = {f1:.3f}", "true" if f1 > 0 else "fake"
+    """Return a projection as it was judged, or a sheet."""
+    event, replies = turn.event, episode.replies_to(turn.turn)
+    if event.sheet is not None:
+        sheet, score = event.sheet.sheet, sheet_score(task.claims, event.sheet.sheet)
+        colour = "true" if score > 0 else "fake" if score < 0 else "forced"
+        return ProjectionTurn(
+            turn=turn,
+            replies=replies,
+            state=f"sheet, {event.level}",
+            mark=Badge(colour, f"answers the sheet at {event.level}; score {score:.3f}", "S"),
+            answers=tuple(answered_claims(task, sheet)),
+            notes=event.sheet.notes,
+        )
+    alignment = judged.payloads.get(turn.turn)
+    scored = alignment.score() if alignment is not None and alignment.complete else None
+    colour, words = "decision", "not judged"
+    if turn.turn in judged.payloads:
+        colour, words = "forced", "unscored"
+    if scored is not None:
+        colour, words = "true" if scored.f1 > 0 else "fake", f"F1 = {scored.f1:.3f}"
     return ProjectionTurn(
         turn=turn,
-        replies=episode.replies_to(turn.turn),
-        state=level.level,
-        mark=Badge(colour, f"{_LEVELS[level.level]}; {words}", _SIGNS[level.level]),
+        replies=replies,
+        state=event.level,
+        mark=Badge(colour, f"{_LEVELS[event.level]}; {words}", _SIGNS[event.level]),
         claims=() if alignment is None else tuple(rated_claims(alignment, task)),
-        scored=None if alignment is None or f1 is None else alignment.score(),
+        scored=scored,
     )
+
+
+def answered_claims(task: ProjectionTask, sheet: Sheet) -> Iterator[AnsweredClaim]:
+    """Yield every claim of a task with the answer to it."""
+    for i, (claim, choice) in enumerate(zip(task.claims, sheet.choices, strict=True)):
+        stated = "" if choice is None else statements(claim)[choice]
+        yield AnsweredClaim(claim.text, stated, choice == 0, sheet.probabilities[i] if sheet.probabilities else None)
 
 
 ProjectionReport = Report[ProjectionDetail]
@@ -108,8 +149,25 @@ O3 = "o3"
 CHANCE = (COIN_F1, "coin, analytic")
 
 
-def by_level(report: ProjectionReport) -> Section:
-    """Return F1 by level, as in the paper's Table 5 and Figure 3."""
+def by_sheet(report: ProjectionReport) -> Section | None:
+    """Return the scores and the Brier scores of the sheets by level. None without sheets."""
+    if not any(score.detail.sheets for score in report.scores):
+        return None
+    played = levels_of(report.scores)
+    charts = []
+    for name, heading, label in (("sheets", sheet_at, "score of the sheet"), ("brier", brier_at, "Brier score")):
+        shown = {agent: _points(row, list(map(heading, played))) for agent, row in report.of_group(POOLED).items()}
+        if any(each.mean is not None for points in shown.values() for _, each in points):
+            charts.append(levels(name, ("level", label), shown, share=name == "brier", names=played))
+    columns = (RETURN, *map(sheet_at, played), *map(brier_at, played))
+    table = report.rows_table("Sheets by level", report.base, columns)
+    return Section("sheets", "Sheets by level", report.words("sheets"), tuple(charts), (table,))
+
+
+def by_level(report: ProjectionReport) -> Section | None:
+    """Return F1 by level, as in the paper's Table 5 and Figure 3. None if no projection was judged."""
+    if not any(score.detail.levels for score in report.scores):
+        return None
     played = levels_of(report.scores)
     groups = [group for group in report.groups() if group != mean_of_groups(report.results)]
     charts = [_level_chart(report, played, number, group) for number, group in enumerate((groups[-1], *groups[:-1]))]
@@ -135,18 +193,23 @@ def example(report: ProjectionReport) -> Section:
             first.setdefault(report.name(score), score)
     claims = make_table("True claims", ("claim", "text"), [[claim.id, claim.text] for claim in task.claims], labels=2)
     variant = cast(ProjectionResults, report.results).variant
+    tables = [claims]
+    if answered := [line for agent, score in first.items() for line in _answered(agent, score, task)]:
+        heads = ("agent", "level", "true claim", "statement chosen", "right", "probability")
+        tables.append(make_table("Sheets", heads, answered, labels=4))
     said = [
         [agent, level.level, level.text, level.f1[variant]]
         for agent, score in first.items()
         for level in score.detail.levels
     ]
-    sentences = make_table("Projections", ("agent", "level", "projection", "F1"), said, labels=3)
-    rated = [line for agent, score in first.items() for line in _rated(agent, score, task)]
-    heads = ("agent", "level", "true claim", "projected claim", "ratings", "mean")
-    ratings = make_table("Claims and ratings", heads, rated, labels=4)
-    words = report.words("example", paper=task.paper.title, outcome=task.disclosure.outcome)
-    tables = (claims, report.name_judge(sentences, AUC), report.name_judge(ratings, AUC))
-    return Section("example", f"Example: {name}", words, (), tables, folded=True)
+    if said:
+        sentences = make_table("Projections", ("agent", "level", "projection", "F1"), said, labels=3)
+        rated = [line for agent, score in first.items() for line in _rated(agent, score, task)]
+        heads = ("agent", "level", "true claim", "projected claim", "ratings", "mean")
+        ratings = make_table("Claims and ratings", heads, rated, labels=4)
+        tables += [report.name_judge(sentences, AUC), report.name_judge(ratings, AUC)]
+    words = report.words("example", paper=task.paper.title, outcome=task.disclosure.outcome, judged=bool(said))
+    return Section("example", f"Example: {name}", words, (), tuple(tables), folded=True)
 
 
 def anchored(report: ProjectionReport) -> Section | None:
@@ -213,6 +276,14 @@ def _rated(agent: str, score: ProjectionScores, task: ProjectionTask) -> Iterato
             yield [agent, level.level, claim.true or "extraneous", projected, ratings, claim.mean]
 
 
+def _answered(agent: str, score: ProjectionScores, task: ProjectionTask) -> Iterator[list[object]]:
+    """Yield the rows of the sheets of one episode."""
+    for each in score.detail.sheets:
+        for claim in answered_claims(task, each.sheet):
+            right = "yes" if claim.is_right else "no" if claim.stated else "–"
+            yield [agent, each.level, claim.true, claim.stated or "–", right, claim.probability]
+
+
 def _known(report: Report[Any]) -> Iterator[ModelDates]:
     """Yield the known training cutoffs of o3 and of the models that were played."""
     played = (score.model for score in report.scores)
@@ -231,17 +302,11 @@ def _told(report: Report[Any], dates: ModelDates) -> str:
 class ProjectionPages(KindPages):
     """Pages of projections. See `KindPages` for the methods."""
 
-    charts: Mapping[str, tuple[str, str]] = {"auc": (AUC, f"{AUC}, all, pooled")}
-    listed = (*map(f1_at, LEVELS), AUC)
-    sections = (by_level, example, anchored, read_before)
-
-    def maps(self, results: KindResults[Any, ProjectionDetail]) -> Mapping[str, Measure[ProjectionDetail]]:
-        """Return F1 averaged over the levels."""
-        variant = cast(ProjectionResults, results).variant
-        mean = Measure[ProjectionDetail](
-            AUC, lambda detail: detail.area(variant, "mean"), "F1 over the levels", judged=True
-        )
-        return {"F1 averaged over the levels": mean}
+    charts: Mapping[str, tuple[str, str]] = {
+        "auc": (AUC, f"{AUC}, all, pooled"), "return": (RETURN, "return, all, pooled")
+    }  # fmt: skip
+    listed = (RETURN, *map(sheet_at, LEVELS), AUC)
+    sections = (by_sheet, by_level, example, anchored, read_before)
 
     def addition(self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> str:
         """Return the id of the task that is the example.
@@ -266,17 +331,16 @@ class ProjectionPages(KindPages):
     def view(
         self, episode: Episode[ProjectionEvent], task: ProjectionTask, judged: Judged, score: ProjectionScores | None
     ) -> EpisodeBody:  # fmt: skip
-        """Return the projections turn by turn, with their claims and ratings."""
-        detail = RESULTS.detail(episode, task, judged)
-        turns = zip(episode.turns, detail.levels, strict=True)
-        views = [_turn_view(episode, task, turn, level) for turn, level in turns]
+        """Return the projections and sheets turn by turn, with claims, ratings and answers."""
+        views = [_turn_view(episode, task, turn, judged) for turn in episode.turns]
+        meanings = dict.fromkeys((view.mark.kind, view.mark.sign, view.mark.words.partition(";")[0]) for view in views)
         return EpisodeBody(
             views=views,
-            signs=[(view.mark.kind, view.mark.sign, _LEVELS[view.state]) for view in views],
+            signs=list(meanings),
             template="projection.html",
             paper=task.paper,
             settings={"judge": episode.header.setup.judge},
-            values={"detail": detail},
+            values={"detail": RESULTS.detail(episode, task, judged)},
         )
 
 

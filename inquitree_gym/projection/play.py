@@ -8,10 +8,11 @@ from functools import partial
 from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.llm import ChatAgent
 from inquitree_gym.errors import OptionError
+from inquitree_gym.judging.judgement import LOCAL
 from inquitree_gym.projection.agents import PROJECTING_NAMES, ProjectingBaseline, ProjectingLLMAgent
 from inquitree_gym.projection.env import ProjectionEnv
-from inquitree_gym.projection.observations import TEMPLATE_NAMES, ProjectionRenderer, projection_prompts
-from inquitree_gym.projection.runtime import LocalProjections, ProjectionRuntimes, projection_info
+from inquitree_gym.projection.observations import TEMPLATE_NAMES, projection_prompts
+from inquitree_gym.projection.runtime import ProjectionRuntimes, ProjectionState
 from inquitree_gym.projection.settings import ProjectionRules, ProjectionSettings
 from inquitree_gym.projection.synthetic import SyntheticProjectionEnv
 from inquitree_gym.protocols import Course, Shared
@@ -36,26 +37,28 @@ class ProjectionPlay:
     model_agents: Mapping[str, type[ChatAgent]] = {"llm": ProjectingLLMAgent}
     default_agents = ("coin", "oracle")
     saved_policy = None
-    course_note = "One request for each level."
+    course_note = "One request for each projection and each sheet."
 
     def maker(self, settings: ProjectionSettings, shared: Shared) -> Callable[[ProjectionTask], ProjectionEnv]:
         """Return the maker of environments. See `protocols.Play.maker`."""
         prompts = projection_prompts(shared.prompts)
-        runtimes = ProjectionRuntimes(LocalProjections.load(None), prompts)
-        rules = settings.all_rules()
+        runtimes = ProjectionRuntimes(prompts)
+        judge = None if shared.judge == LOCAL else shared.judge
+        rules = settings.all_rules() | ({} if judge is None else {"reward": "judge"})
 
         def make(task: ProjectionTask) -> ProjectionEnv:
-            env = ProjectionEnv(task, judge=shared.judge, **rules)
+            env = ProjectionEnv(task, judge=judge, **rules)
             env.prompts, env.runtimes = prompts, runtimes
             return env
 
         return make
 
     def courses(self, task: ProjectionTask, settings: ProjectionSettings, prompts: str) -> tuple[Course, Course]:
-        """Return the observation of each level, twice: every course takes one turn per level."""
+        """Return the observation of each turn, twice: every course takes the same turns."""
         rules = ProjectionRules().override(settings.all_rules())
-        renderer = ProjectionRenderer(task, projection_prompts(prompts), rules)
-        course = [(renderer.render(turn), projection_info(rules, turn)) for turn in range(len(rules.levels))]
+        runtime = ProjectionRuntimes(projection_prompts(prompts)).get(task, rules)
+        states = [ProjectionState(0, turn, turn) for turn in range(rules.turns)]
+        course = [(runtime.observe(state), runtime.info(state)) for state in states]
         return course, course
 
 

@@ -1,17 +1,19 @@
-"""Results of projections: F1 by level, its aggregate, and the comparison with and without memory."""
+"""Results of projections: scores of sheets and F1 by level, their aggregates, and the comparison by memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 import numpy as np
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.projection.judges.alignment import Alignment, area_under_levels
+from inquitree_gym.projection.judges.alignment import Alignment, area_under_levels, level_weights
 from inquitree_gym.projection.settings import Area, Variant
+from inquitree_gym.projection.sheets import brier, sheet_score
 from inquitree_gym.results.score import Anchors, KindResults, Measure, Score, disambiguate_agents
+from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
 
 if TYPE_CHECKING:
@@ -40,25 +42,51 @@ class LevelScore:
 
 
 @dataclass(frozen=True, slots=True)
+class SheetScore:
+    """The sheet of one level."""
+
+    level: str
+    sheet: Sheet
+    score: float
+    """Mean over claims, in [-1, 1]. See `sheet_score`."""
+    brier: float | None
+    """Brier score of the probabilities given to the answers, in [0, 1]. None without any."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectionDetail:
     """Part of a score that only projections have."""
 
     levels: tuple[LevelScore, ...]
-    """Scores of the levels, in the order of the episode."""
+    """Scores of the judged projections, in the order of the episode. Those after a sheet are left out."""
+    sheets: tuple[SheetScore, ...]
+    """The sheets, in the order of the episode. Empty where none was shown."""
 
     @property
     def unscored(self) -> int:
-        """Number of projections that the judge could not score."""
+        """Number of judged projections that have no score."""
         return sum(level.unscored for level in self.levels)
+
+    @property
+    def sheet_return(self) -> float | None:
+        """Aggregate of the scores of the sheets, in [-1, 1]. None without sheets."""
+        weights = level_weights(len(self.sheets)) if self.sheets else ()
+        return sum(w * each.score for w, each in zip(weights, self.sheets, strict=True)) if self.sheets else None
+
+    def sheet_at(self, level: str) -> SheetScore | None:
+        """Return the sheet of a level. None where there is none."""
+        return next((each for each in self.sheets if each.level == level), None)
 
     def f1_at(self, level: str, variant: Variant = "paper") -> float | None:
         """Return the F1 at a level. None without that level, or for an unscored projection."""
         return next((each.f1[variant] for each in self.levels if each.level == level), None)
 
     def area(self, variant: Variant = "paper", auc: Area = "trapezoid") -> float | None:
-        """Return the area under the F1 of the levels. None with an unscored projection. See `area_under_levels`."""
+        """Return the area under the F1 of the levels. None with an unscored projection, or where sheets were shown."""
         known = [value for level in self.levels if (value := level.f1[variant]) is not None]
-        return float(area_under_levels(np.array(known), auc)) if len(known) == len(self.levels) else None
+        if self.sheets or not known or len(known) < len(self.levels):
+            return None
+        return float(area_under_levels(np.array(known), auc))
 
     def as_plain(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -66,7 +94,11 @@ class ProjectionDetail:
             {"level": each.level, "projection": each.text, **{f"f1 ({name})": value for name, value in each.f1.items()}}
             for each in self.levels
         ]
-        return {"levels": levels, "auc": self.area()}
+        sheets = [
+            {"level": each.level, "choices": list(each.sheet.choices), "score": each.score, "brier": each.brier}
+            for each in self.sheets
+        ]
+        return {"levels": levels, "auc": self.area(), "sheets": sheets}
 
 
 ProjectionScores = Score[ProjectionDetail]
@@ -84,6 +116,7 @@ if TYPE_CHECKING:
     from inquitree_gym.judging.judgement import Judged
     from inquitree_gym.results.comparison import PairedDifference
 
+RETURN = "return"
 COIN_F1 = 0.5
 """Expected F1 of a coin that knows the variables and guesses directions, for any number of claims."""
 CEILING = "oracle"
@@ -91,10 +124,23 @@ AUC = "AUC"
 LEGEND = (
     "n: episodes (papers). Means are over papers; [low, high] is the 95 % t interval, given from five papers on.\n"
     "all, mean of domains: each domain has equal weight, as in the paper; all, pooled: each paper has equal weight.\n"
-    "AUC: area under F1 over three levels, from 0 to 2; with --auc mean their mean, from 0 to 1.\n"
+    "return: weighted mean of the scores of the sheets, from -1 to 1; random letters are worth 0.\n"
+    "sheet, LEVEL: mean over claims of 1, -1/(k - 1) or 0. sheet brier: of the probabilities given to answers.\n"
+    "F1, AUC: by a judge of the written projections (--judge), from 0 to 1 and, with --auc trapezoid, from 0 to 2.\n"
+    "Projections after a sheet are not judged: play with reward=none for the paper's figures.\n"
     "unscored: projections that the judge could not score; the means leave them out. A coin that knows the variables\n"
     "has an expected F1 of 0.5."
 )
+
+
+def sheet_at(level: str) -> str:
+    """Return the heading of the score of the sheet at a level."""
+    return f"sheet, {level}"
+
+
+def brier_at(level: str) -> str:
+    """Return the heading of the Brier score of the sheet at a level."""
+    return f"sheet_brier, {level}"
 
 
 def f1_at(level: str) -> str:
@@ -113,7 +159,13 @@ def normalised_at(level: str) -> str:
 class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
     """Results of projections. See `KindResults` for the methods."""
 
-    shown = (*map(f1_at, LEVELS), AUC)
+    shown = (RETURN, *map(sheet_at, LEVELS), AUC)
+    tables: Mapping[str, tuple[str, ...]] = {
+        "Sheets": (RETURN, *map(sheet_at, LEVELS)),
+        "Probabilities of answers": tuple(map(brier_at, LEVELS)),
+        "Projections, by a judge": (*map(f1_at, LEVELS), AUC),
+    }
+    compared = (RETURN, *map(sheet_at, LEVELS), *map(f1_at, LEVELS), AUC)
     groups = "domain"
     clusters = "papers"
     legend = LEGEND
@@ -132,7 +184,13 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
                     anchors=Anchors(normalised_at(level), COIN_F1, CEILING))
             for level in LEVELS
         )  # fmt: skip
-        self.measures = (*by_level, Measure(AUC, self._area, "aggregate of F1 over the levels", judged=True))
+        self.measures = (
+            Measure(RETURN, lambda detail: detail.sheet_return, "return of the sheets, in [-1, 1]"),
+            *(Measure(sheet_at(level), _sheet_of(level, "score"), f"score at {level}") for level in LEVELS),
+            *(Measure(brier_at(level), _sheet_of(level, "brier"), f"Brier score at {level}") for level in LEVELS),
+            *by_level,
+            Measure(AUC, self._area, "aggregate of F1 over the levels", judged=True),
+        )
 
     def with_formulas(self, formulas: Mapping[str, str]) -> Self:
         """Return the results with another ``variant`` of F1 or aggregate ``auc``. Raise `OptionError` for others."""
@@ -145,16 +203,23 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
         return type(self)(cast(Variant, chosen["variant"]), cast(Area, chosen["auc"]))
 
     def detail(self, episode: Episode[ProjectionEvent], task: ProjectionTask, judged: Judged) -> ProjectionDetail:
-        """Return the score of each level. A turn without an alignment is unscored."""
-        turns, alignments = episode.turns, judged.payloads
-        return ProjectionDetail(
-            tuple(level_score(turn.event.level, turn.action, alignments.get(turn.turn)) for turn in turns)
-        )
+        """Return the score of each judged projection and of each sheet. See `LevelScore`."""
+        levels: list[LevelScore] = []
+        sheets: dict[str, SheetScore] = {}  # the last sheet of a level, which may be asked for twice
+        for turn in episode.turns:
+            event = turn.event
+            if event.kind == "projection" and turn.turn in judged.payloads:
+                levels.append(level_score(event.level, turn.action, judged.payloads[turn.turn]))
+            elif event.sheet is not None:
+                sheet = event.sheet.sheet
+                sheets[event.level] = SheetScore(event.level, sheet, sheet_score(task.claims, sheet), brier(sheet))
+        return ProjectionDetail(tuple(levels), tuple(sheets.values()))
 
     def rules(self, header: Header) -> str:
-        """Return the form of the projections, and the levels in order if they are not those of the paper."""
-        form, levels = str(header.rules["form"]), tuple(header.rules["levels"])
-        return form if levels == LEVELS else f"{form}, {' → '.join(levels)}"
+        """Return the form of the projections, what pays, and the levels in order if they are not the paper's."""
+        levels = tuple(header.rules["levels"])
+        told = [str(header.rules["form"]), f"reward {header.rules['reward']}"]
+        return ", ".join(told if levels == LEVELS else [*told, " → ".join(levels)])
 
     def unscored(self, detail: ProjectionDetail) -> int:
         """Return the number of unscored projections."""
@@ -171,9 +236,19 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
         return detail.area(self.variant, self.auc)
 
 
+def _sheet_of(level: str, name: Literal["score", "brier"]) -> Callable[[ProjectionDetail], float | None]:
+    def value(detail: ProjectionDetail) -> float | None:
+        found = detail.sheet_at(level)
+        return None if found is None else found.score if name == "score" else found.brier
+
+    return value
+
+
 def levels_of(scores: Sequence[ProjectionScores]) -> list[str]:
     """Return the levels of all episodes, in order of first appearance."""
-    return list(dict.fromkeys(each.level for score in scores for each in score.detail.levels))
+    details = [score.detail for score in scores]
+    played = [each.level for detail in details for each in (detail.sheets or detail.levels)]
+    return list(dict.fromkeys(played))
 
 
 def anchoring(

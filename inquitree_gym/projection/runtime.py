@@ -1,33 +1,29 @@
-"""Runtime of a task under one set of rules: texts, judge and weights, and the info of its turns."""
+"""Runtime of a task under one set of rules: texts and weights, and the info of its turns."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from inquitree_gym.embeddings import Embedder, TextVectors, load_embedder
 from inquitree_gym.envs.asking import AskedJudge
 from inquitree_gym.envs.episode_records import RecordedStep, ServiceReply
 from inquitree_gym.envs.text import Runtimes, Scope, TextEnv, TextRecords, not_started_error
-from inquitree_gym.judging.judgement import LOCAL
-from inquitree_gym.log import Turn
-from inquitree_gym.log.records import JUDGE_ROLE
-from inquitree_gym.projection.events import ProjectionEvent, ProjectionSetup
+from inquitree_gym.log import Setup, Turn
+from inquitree_gym.log.records import JUDGE_ROLE, SheetRecord
+from inquitree_gym.projection.events import ProjectionEvent
 from inquitree_gym.projection.judges.alignment import Alignment, Floats, ProjectionScore, level_weights
 from inquitree_gym.projection.judging import alignment_record, recorded_alignment
 from inquitree_gym.projection.observations import ProjectionRenderer
 from inquitree_gym.projection.settings import ProjectionRules
+from inquitree_gym.projection.sheets import draw_layout, sheet_score
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.text_limits import MAX_ACTION_LENGTH
+from inquitree_gym.sheets import Layout, SheetReading
 from inquitree_gym.trees.disclosure import Level, OutcomeClaim, ProjectionTask
 
-if TYPE_CHECKING:
-    from inquitree_gym.projection.judges.local import LocalProjectionJudge
-
-MAX_CACHED_ASSESSMENTS = 1_024
-"""Assessed projections cached per runtime."""
+SHEET_VERSION = 1
+"""Version of the score of sheets."""
 MAX_CACHED_TASKS = 64
 """Runtimes cached per `ProjectionRuntimes`."""
 
@@ -52,23 +48,35 @@ class Assessment(NamedTuple):
 
 
 class ProjectionState(NamedTuple):
-    """Seed of an episode, and its turns so far."""
+    """Seed of an episode, and how far it is."""
 
     seed: int
-    turn: int
+    done: int = 0
+    """Projections and sheets so far."""
+    turn: int = 0
+    """Turns so far: one more for each sheet that was asked for again."""
+    again: bool = False
+    """True if the last sheet had no readable answer and is asked for once more."""
 
 
 class ProjectionTransition(NamedTuple):
-    """One turn: a projection with its assessment. Privileged."""
+    """One turn: a projection with its assessment, or a sheet. Privileged."""
 
     state: ProjectionState
     """State after the turn."""
     level: Level | None = None
-    """Level at which the projection was made. None after a reset."""
-    assessment: Assessment | None = None
-    """The projection as it was judged. None after a reset."""
+    """Level of the projection or sheet. None after a reset."""
     action: str = ""
-    """The projection. Empty after a reset."""
+    """The action. Empty after a reset."""
+    assessment: Assessment | None = None
+    """The projection as it was judged. None after a reset, and where no judge is asked."""
+    sheet: SheetReading | None = None
+    """The sheet as it was read. None for a projection."""
+
+    @property
+    def score(self) -> float:
+        """F1 of the projection. 0 where it has none."""
+        return 0.0 if self.assessment is None else self.assessment.f1 or 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,113 +86,78 @@ class ProjectionRuntime:
     task: ProjectionTask
     rules: ProjectionRules
     observations: ProjectionRenderer
-    judge: LocalProjectionJudge
     weights: tuple[float, ...]
-    """Weight of the F1 of each turn. They sum to 1."""
-    _assessments: dict[str, Assessment] = field(default_factory=dict)
-    """Latest assessments by the text that the judge reads."""
+    """Weight of the score of each level. They sum to 1."""
 
-    def assess(self, projection: str) -> Assessment:
-        """Return the local judge's assessment of a projection, cached by the text that the judge reads."""
-        text = projection[:MAX_ACTION_LENGTH]
-        assessment = self._assessments.get(text)
-        if assessment is None:
-            assessment = self._assessments[text] = Assessment.of(self.judge.judge(text))
-            if len(self._assessments) > MAX_CACHED_ASSESSMENTS:
-                del self._assessments[next(iter(self._assessments))]
-        return assessment
+    def place(self, state: ProjectionState) -> tuple[int, bool]:
+        """Return the number of the level, and whether a sheet is asked for. The number is that of levels at the end."""
+        level, part = divmod(state.done, 2) if self.rules.reward == "sheet" else (state.done, 0)
+        return level, part == 1
 
-    def uncached_texts(self, projection: str) -> Iterator[tuple[TextVectors, str]]:
-        """Return the texts that `assess` will embed, each with its vector cache."""
-        text = projection[:MAX_ACTION_LENGTH]
-        return iter(()) if text in self._assessments else self.judge.uncached_texts(text)
+    def layout(self, state: ProjectionState) -> Layout:
+        """Return the order of the statements of the sheet that is asked for."""
+        return draw_layout(self.task.claims, state.seed, self.rules.levels[self.place(state)[0]])
 
+    def observe(self, state: ProjectionState) -> str:
+        """Return the observation in a state."""
+        level, is_sheet = self.place(state)
+        if is_sheet:
+            return self.observations.render_sheet(level + 1, self.layout(state), again=state.again)
+        return self.observations.render(level + 1)
 
-@dataclass(frozen=True)
-class LocalProjections:
-    """The local judges of all tasks, on one embedder."""
+    def score(self, reading: SheetReading) -> float:
+        """Return the score of a sheet."""
+        return sheet_score(self.task.claims, reading.sheet)
 
-    embedder: Embedder
-    scope: Scope = "shared"
-    """Lifetime of the vectors of a task. See `Runtimes.scope`."""
-
-    @classmethod
-    def load(cls, embedder: str | Embedder | None) -> Self:
-        """Return the judges on an embedder. None for the embedder that their settings are calibrated for."""
-        from inquitree_gym.judging.sense import JUDGE_EMBEDDER
-
-        named = JUDGE_EMBEDDER if embedder is None else embedder
-        return cls(load_embedder(named) if isinstance(named, str) else named)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """Name, version and settings of the judge, for logs."""
-        from inquitree_gym.projection.judges.local import local_projection_config
-
-        return {"name": LOCAL, **local_projection_config(self.embedder)}
-
-    def within(self, scope: Scope) -> Self:
-        """Return the judges with vectors of another lifetime."""
-        return replace(self, scope=scope)
-
-    def for_task(self, task: ProjectionTask) -> LocalProjectionJudge:
-        """Return the judge of a task."""
-        from inquitree_gym.projection.judges.local import LocalProjectionJudge, local_projection_judge
-
-        if self.scope == "shared":
-            return local_projection_judge(task, self.embedder)
-        lasting = self.scope == "private"
-        vectors = TextVectors(task.digest, tuple(task.texts()), self.embedder, lasting=lasting)
-        return LocalProjectionJudge(task, vectors)
+    def info(self, state: ProjectionState) -> dict[str, Any]:
+        """Return the info that agents may see, as plain values."""
+        level, is_sheet = self.place(state)
+        return turn_info(self.rules, level, state.turn, is_sheet=is_sheet)
 
 
 class ProjectionRuntimes(Runtimes[ProjectionTask, ProjectionRules, ProjectionRuntime]):
-    """Runtimes by task and rules, for one local judge and one set of templates. Built on first use."""
+    """Runtimes by task and rules, for one set of templates. Built on first use."""
 
     most = MAX_CACHED_TASKS
 
-    def __init__(self, judges: LocalProjections, prompts: Prompts) -> None:
-        """Create an empty cache. With ``judges`` in scope "episode", tasks are played once and are not cached."""
+    def __init__(self, prompts: Prompts, scope: Scope = "shared") -> None:
+        """Create an empty cache. With the scope "episode", tasks are played once and are not cached."""
         super().__init__()
-        self._judges, self._prompts = judges, prompts
+        self._prompts, self._scope = prompts, scope
 
     @property
     def scope(self) -> Scope:
         """See `Runtimes.scope`."""
-        return self._judges.scope
-
-    @property
-    def judge_config(self) -> dict[str, Any]:
-        """Name, version and settings of the local judge, for logs."""
-        return self._judges.config
+        return self._scope
 
     def within(self, scope: Scope) -> ProjectionRuntimes:
-        """Return an empty cache with vectors of another lifetime."""
-        return ProjectionRuntimes(self._judges.within(scope), self._prompts)
+        """Return an empty cache of another lifetime."""
+        return ProjectionRuntimes(self._prompts, scope)
 
     def _build(self, about: ProjectionTask, rules: ProjectionRules) -> ProjectionRuntime:
         return ProjectionRuntime(
             task=about,
             rules=rules,
             observations=ProjectionRenderer(about, self._prompts, rules),
-            judge=self._judges.for_task(about),
             weights=tuple(level_weights(len(rules.levels)).tolist()),
         )
 
 
-def projection_info(rules: ProjectionRules, turn: int) -> dict[str, Any]:
-    """Return the info that agents may see after ``turn`` turns, as plain values."""
-    levels = rules.levels
-    over = turn == len(levels)
-    return {"state": "end" if over else "project", "level": levels[turn - over], "turn": turn}
+def turn_info(rules: ProjectionRules, level: int, turn: int, *, is_sheet: bool = False) -> dict[str, Any]:
+    """Return the info of a turn at the level of this number. The number is that of levels at the end."""
+    over = level == len(rules.levels)
+    state = "end" if over else "sheet" if is_sheet else "project"
+    return {"state": state, "level": rules.levels[level - over], "turn": turn}
 
 
-def privileged_projection_info(task: ProjectionTask, assessment: Assessment | None) -> dict[str, Any]:
-    """Return the info that agents must not see, as plain values. Without an assessment only the true claims."""
+def privileged_projection_info(task: ProjectionTask, last: ProjectionTransition | None) -> dict[str, Any]:
+    """Return the info that agents must not see, as plain values: true claims, and how the last action was read."""
     info: dict[str, Any] = {"claims": [_claim_info(claim) for claim in task.claims]}
-    if assessment is None:
+    if last is not None and last.sheet is not None:
+        info |= {"choices": list(last.sheet.sheet.choices), "score": sheet_score(task.claims, last.sheet.sheet)}
+    if last is None or last.assessment is None:
         return info
-    alignment, score, _ = assessment
+    alignment, score, _ = last.assessment
     scores = dict.fromkeys(ProjectionScore._fields) if score is None else score._asdict()
     info |= {name: None if value is None else float(value) for name, value in scores.items()}
     return info if alignment is None else info | _alignment_info(alignment)
@@ -214,26 +187,31 @@ class ProjectionRecords(TextRecords[ProjectionTask, ProjectionRules, ProjectionR
     def __init__(
         self,
         env: TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, ProjectionTransition],
-        *,
         judge: AskedJudge[ProjectionTask] | None,
-        local: Mapping[str, Any],
     ) -> None:
-        """Describe the episodes of ``env``. ``judge`` sets the reward, or the ``local`` one with these settings."""
+        """Describe the episodes of ``env``. ``judge`` sets the reward, if it is not None."""
         super().__init__(env)
-        self._judge, self._local = judge, local
+        self._judge = judge
 
     def observation(self) -> str:
         """Render the text after the last turn."""
-        return self._env.runtime.observations.render(self._env.last.state.turn)
+        return self._env.runtime.observe(self._env.last.state)
 
     def last_step(self) -> RecordedStep:
-        """Record the claims of the last projection with their ratings. Raise `ResetNeeded` before the first step."""
-        last = self._env.last
-        if last.level is None or last.assessment is None:
+        """Record the last projection with its ratings, or the last sheet. Raise `ResetNeeded` before the first step."""
+        runtime, last = self._env.runtime, self._env.last
+        if last.level is None:
             raise not_started_error()
-        aligned = alignment_record(last.assessment.alignment, last.assessment.f1)
-        state = projection_info(self._env.episode_rules, last.state.turn)["state"]
-        return RecordedStep(last.action, ProjectionEvent(level=last.level, state=state, **dict(aligned)))
+        judged, read = last.assessment, last.sheet
+        event = ProjectionEvent(
+            kind="projection" if read is None else "sheet",
+            level=last.level,
+            state=runtime.info(last.state)["state"],
+            judged=None if judged is None else alignment_record(judged.alignment, judged.f1),
+            sheet=None if read is None else SheetRecord.of(read),
+            after_sheet=read is None and runtime.rules.reward == "sheet" and last.level != runtime.rules.levels[0],
+        )
+        return RecordedStep(last.action, event)
 
     def replies(self) -> Iterator[ServiceReply]:
         """Yield the judge's replies about the last projection."""
@@ -242,13 +220,16 @@ class ProjectionRecords(TextRecords[ProjectionTask, ProjectionRules, ProjectionR
                 yield ServiceReply(JUDGE_ROLE, asked.reply, asked.fault)
 
     def judge(self) -> Mapping[str, Any]:
-        """Return name, version and settings of the judge."""
-        return self._local if self._judge is None else self._judge.config
+        """Describe the sheets, or the judge that was given."""
+        if self._judge is not None:
+            return self._judge.config
+        return {"name": self._env.episode_rules.reward, "version": SHEET_VERSION}
 
     def recall(self, turn: Turn[ProjectionEvent]) -> None:
         """Take the judge's alignment from a logged turn."""
-        if self._judge is not None:
-            self._judge.recall(Assessment.of(recorded_alignment(turn.event)))
+        if self._judge is not None and turn.event.judged is not None:
+            self._judge.recall(Assessment.of(recorded_alignment(turn.event.judged)))
 
-    def _setup(self) -> ProjectionSetup:
-        return ProjectionSetup(judge=json.loads(json.dumps(dict(self.judge()))))
+    def _setup(self) -> Setup:
+        judge = None if self._judge is None else json.loads(json.dumps(dict(self._judge.config)))
+        return Setup(judge=judge)

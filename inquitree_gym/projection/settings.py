@@ -14,13 +14,14 @@ from inquitree_gym.ruleset import RuleSet
 from inquitree_gym.trees.disclosure import LEVELS, Level
 
 Form = Literal["sentence", "claims"]
-RewardTime = Literal["each", "end"]
+Reward = Literal["sheet", "judge", "none"]
+"""What pays: the sheets, the judged projections, or nothing, as in the paper. Only the first shows sheets."""
 Variant = Literal["paper", "strict"]
 """Score as printed in the paper, or strict: from paired claims alone, P = TP over all projected claims, R = TP/M."""
 Area = Literal["trapezoid", "mean"]
 """Aggregate of the F1 of the levels: the area of the trapezoid with unit steps, in [0, 2] for three, or their mean."""
 
-_CHOICES = {"form": Form, "reward": RewardTime}
+_CHOICES = {"form": Form, "reward": Reward}
 """Rules with a fixed set of values."""
 
 
@@ -29,11 +30,11 @@ class ProjectionRules(RuleSet):
     """Rules of a projection environment. The defaults are our reading of ProjectionBench (arXiv:2605.30284)."""
 
     levels: Sequence[Level] = LEVELS
-    """Levels in the order in which they are disclosed, each at most once. One turn per level."""
+    """Levels in the order in which they are disclosed, each at most once. One projection per level."""
     form: Form = "sentence"
     """Form of a projection: ``"sentence"`` for all claims in one sentence, ``"claims"`` for one claim per line."""
-    reward: RewardTime = "each"
-    """Time of the reward: w·F1 at ``"each"`` turn, or the sum of these at the ``"end"``."""
+    reward: Reward = "sheet"
+    """``"sheet"`` shows a sheet after each projection and pays its score, ``"judge"`` pays F1, ``"none"`` nothing."""
 
     def __post_init__(self) -> None:
         """Validate every rule.
@@ -51,6 +52,11 @@ class ProjectionRules(RuleSet):
         for name, kind in _CHOICES.items():
             if getattr(self, name) not in get_args(kind):
                 raise OptionError(f"{name} must be one of {get_args(kind)}, got {getattr(self, name)!r}")
+
+    @property
+    def turns(self) -> int:
+        """Turns of an episode: a projection at each level, and a sheet after each if sheets pay."""
+        return len(self.levels) * (1 + (self.reward == "sheet"))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the rules by name as plain values, for logs and for the constructor."""
@@ -95,12 +101,14 @@ class ProjectionSettings(KindSettings):
     levels: Annotated[tuple[Level, ...], BeforeValidator(as_tuple)] = Field(
         default=LEVELS,
         min_length=1,
-        description="Levels in the order in which they are disclosed, one turn for each.",
+        description="Levels in the order in which they are disclosed, one projection for each.",
     )
     form: Form = Field(
         default="sentence", description="Form of a projection: all claims in one sentence, or one claim per line."
     )
-    reward: RewardTime = Field(default="each", description="Time of the reward: at each level, or the sum at the end.")
+    reward: Reward = Field(
+        default="sheet", description="What pays: a sheet after each projection, the judge, or none, as in the paper."
+    )
 
     def all_rules(self) -> dict[str, Any]:
         """Return the rules."""

@@ -84,7 +84,7 @@ def synthetic_projection_menu_env(
     """Return a `ProjectionMenuEnv` of synthetic worlds.
 
     ``split``, ``claims`` and ``deducible`` are those of `SyntheticProjectionEnv`. All other arguments are those of
-    `projection_menu_env`.
+    `ProjectionMenu.of` and `ProjectionMenuEnv`.
     """
     source = WorldSource(WorldSettings(claims=claims, deducible=deducible), split)
     return ProjectionMenuEnv(ProjectionMenu.of(source, **keywords), privileged=privileged, render_mode=render_mode)
@@ -101,7 +101,7 @@ def synthetic_projection_batch(
     infos: bool = True,
     **keywords: Unpack[MenuKeywords],
 ) -> ProjectionBatchEnv:
-    """Return a `ProjectionBatchEnv` of synthetic worlds. See `synthetic_projection_menu_env` and `projection_batch`."""
+    """Return a `ProjectionBatchEnv` of synthetic worlds. See `synthetic_projection_menu_env`."""
     source = WorldSource(WorldSettings(claims=claims, deducible=deducible), split)
     menu = ProjectionMenu.of(source, **keywords)
     return ProjectionBatchEnv(num_envs, menu, autoreset_mode=autoreset_mode, infos=infos)

@@ -37,7 +37,7 @@ from inquitree_gym.seeds import Hashes, hash_words
 from inquitree_gym.trees.disclosure import MAX_CLAIMS, ProjectionTask
 from inquitree_gym.trees.fields import CANARY, GENERATED
 
-WORLD_VERSION = 1
+WORLD_VERSION = 2
 """Version of the generator of worlds. A seed identifies a world only within one version."""
 _COUNT, _REMAINDER, _SIGNS, _RANKS = 1, 2, 3, 16
 """Words that extend a world's hash, by the quantity that is drawn. Ranks take one word per claim."""
@@ -239,9 +239,7 @@ def _claim(world: World, i: int, name: str) -> Document:
         "independent": independent,
         "relation": relation,
         "dependent": dependent,
-        "contraries": tuple(
-            f"{independent[0].upper()}{independent[1:]} {other} {dependent}." for other in (opposite, WORLD.unchanged)
-        ),
+        "contraries": (f"{independent[0].upper()}{independent[1:]} {opposite} {dependent}.",),
         "evidence": (name,),
     }
 

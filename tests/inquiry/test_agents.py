@@ -28,7 +28,8 @@ from inquitree_gym.baselines import (
 from inquitree_gym.embeddings import Embedder, MiniLMEmbedder, tree_vectors
 from inquitree_gym.envs.spaces import WORDS
 from inquitree_gym.errors import AgentError, LogError
-from inquitree_gym.inquiry.agents.answers import random_answers, sheet_answers, shown_exam
+from inquitree_gym.baselines.answers import random_answers, shown_items
+from inquitree_gym.inquiry.agents.answers import sheet_answers
 from inquitree_gym.inquiry.agents.scripted import MAX_RUNS, exam_groups, menu_texts, owners_of, planned_studies
 from inquitree_gym.inquiry.decisions import TOKENS
 from inquitree_gym.inquiry.env import InquiryEnv
@@ -299,7 +300,7 @@ def test_retrieval_is_deterministic_traverses_fully_and_concludes_with_the_resul
     claims = episode.actions[-2].splitlines()
     assert len(claims) == len(shown)
     assert all(text in claim for text, claim in zip(shown, claims, strict=True))
-    items = shown_exam(episode.turns[-1].observation)
+    items = shown_items(episode.turns[-1].observation)
     vectors = np.stack([env.vectors.of(f"Result: {text}") for text in shown])
     for item, line in zip(items, episode.actions[-1].splitlines(), strict=True):
         near = [float((vectors @ env.vectors.of(option)).max()) for option in item.options]

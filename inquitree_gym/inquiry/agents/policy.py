@@ -15,12 +15,13 @@ import gymnasium as gym
 import numpy as np
 
 from inquitree_gym.baselines.agent import BaselineAgent
+from inquitree_gym.baselines.answers import answers
 from inquitree_gym.baselines.registry import own_faults
 from inquitree_gym.embeddings import TreeVectors
 from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.envs.spaces import Mask
 from inquitree_gym.errors import AgentError, MissingExtraError, OptionError, require
-from inquitree_gym.inquiry.agents.answers import answers, longest_match, shown_layout
+from inquitree_gym.inquiry.agents.answers import longest_match, shown_layout
 from inquitree_gym.inquiry.agents.scripted import TraversalAgent, menu_texts
 from inquitree_gym.inquiry.engine import Engine, ObservationKind, Phase, Rules, State
 from inquitree_gym.inquiry.engine.rows import MOST_POLES, MOST_TALLIED

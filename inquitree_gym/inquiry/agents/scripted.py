@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from inquitree_gym.baselines.agent import Agent, BaselineAgent, asks_models, privileged
+from inquitree_gym.baselines.answers import random_answers
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.agents.answers import longest_match, random_answers, sheet_answers
+from inquitree_gym.inquiry.agents.answers import longest_match, sheet_answers
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.engine.rules import Evidence
 from inquitree_gym.inquiry.exam import exam_of, marks_of, sheet_of_world

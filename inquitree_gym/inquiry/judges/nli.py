@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from inquitree_gym.inquiry.judges.quality import FULL, NOTHING, PARTIAL, Verdict
 from inquitree_gym.judging.claims import counted_claims
-from inquitree_gym.judging.nli import CONTRADICTS_AT, ENTAILS_AT, ClaimRelation, Inference, relations
-from inquitree_gym.judging.sense import Statement
+from inquitree_gym.judging.nli import CONTRADICTS_AT, ENTAILS_AT, ClaimRelation, Inference, Statement, relations
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.worlds import TreeInWorld, told_as
 

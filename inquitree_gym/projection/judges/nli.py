@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-from inquitree_gym.judging.nli import CONTRADICTS_AT, ENTAILS_AT, ClaimRelation, Inference, relations
-from inquitree_gym.judging.sense import Statement
+from inquitree_gym.judging.claims import MIN_CLAIM_WORDS, counted_claims
+from inquitree_gym.judging.nli import CONTRADICTS_AT, ENTAILS_AT, ClaimRelation, Inference, Statement, relations
 from inquitree_gym.projection.judges.alignment import ORDERS, Alignment
-from inquitree_gym.projection.judges.clauses import projected_claims
 from inquitree_gym.projection.judges.pairing import paired_alignment
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees.disclosure import ProjectionTask
 
-VERSION = 1
+VERSION = 2
 """Version of the rule that turns probabilities into ratings. The weights have a digest of their own."""
+_JOINT = re.compile(r";|,?\s+(?:and|but)\s+that\s|,\s+that\s|,?\s(?:whereas|while|although)\s", re.IGNORECASE)
+"""Place where one claim of a sentence ends and the next begins."""
 
 
 class NLIProjectionJudge:
@@ -47,6 +51,18 @@ class NLIProjectionJudge:
             ratings.reshape(len(claims), size, ORDERS),
             lambda claim, index: f"{related[claim][index]}: {claims[claim]}",
         )
+
+
+def projected_claims(projection: str, items: int) -> list[str]:
+    """Return the claims of a projection about ``items`` true ones: its lines, sentences, and parts of these.
+
+    >>> projected_claims("This study finds that salt slows the dough, and that yeast raises it.", 2)
+    ['This study finds that salt slows the dough', 'yeast raises it']
+    """
+    lines = [line.strip() for line in projection[:MAX_ACTION_LENGTH].splitlines()]
+    listed = "\n".join(f"- {line}" if len(lines) > 1 and line[:1].isalpha() else line for line in lines)
+    pieces = (piece.strip().rstrip(".") for text in counted_claims(listed, items) for piece in _JOINT.split(text))
+    return [piece for piece in pieces if len(piece.split()) >= MIN_CLAIM_WORDS]
 
 
 def _ratings(relation: ClaimRelation) -> tuple[float, float]:

@@ -1,0 +1,49 @@
+"""Sheets over the claims of an outcome: the order of the statements, and their score.
+
+The statements of a claim are the claim itself, number 0, and its contraries. The seed of an episode and the level draw
+the order of their letters, claim by claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inquitree_gym.seeds import splitmix64
+from inquitree_gym.sheets import Layout, Sheet
+from inquitree_gym.trees.disclosure import LEVELS, Level, OutcomeClaim
+
+LAYOUT = 1 << 32
+"""Word that extends a seed's hash to draw the order of the statements."""
+
+
+def statements(claim: OutcomeClaim) -> tuple[str, ...]:
+    """Return the statements of a claim in file order: what was found, then its contraries."""
+    return (claim.text, *claim.contraries)
+
+
+def draw_layout(claims: Sequence[OutcomeClaim], seed: int, level: Level) -> Layout:
+    """Return the order of each claim's statements at a level: by the hash of seed, level, claim and statement."""
+    words = seed, LAYOUT, LEVELS.index(level)
+    return tuple(
+        tuple(sorted(range(len(statements(claim))), key=lambda option: splitmix64(*words, place, option)))
+        for place, claim in enumerate(claims)
+    )
+
+
+def sheet_score(claims: Sequence[OutcomeClaim], sheet: Sheet) -> float:
+    """Return the mean over claims of 1 for the claim, -1/(k - 1) for one of its k - 1 contraries, and 0 for none."""
+    worth = [
+        0.0 if choice is None else 1.0 if choice == 0 else -1 / len(claim.contraries)
+        for claim, choice in zip(claims, sheet.choices, strict=True)
+    ]
+    return sum(worth) / len(claims)
+
+
+def brier(sheet: Sheet) -> float | None:
+    """Return the mean squared difference of probability and outcome, in [0, 1]. None without a probability."""
+    given = [
+        (probability - (choice == 0)) ** 2
+        for choice, probability in zip(sheet.choices, sheet.probabilities, strict=False)
+        if choice is not None and probability is not None
+    ]
+    return sum(given) / len(given) if given else None
