@@ -15,7 +15,7 @@ UNKNOWN_FORM = "the agent reads sheets as '1. A. statement' and '   B. statement
 _OPTION = re.compile(rf"^ *(?:([0-9]+)\.)? *([{LETTERS}])\. (.+)$", re.MULTILINE)
 
 
-class ShownItem(NamedTuple):
+class SheetItem(NamedTuple):
     """An item of a sheet as shown."""
 
     number: str
@@ -28,7 +28,7 @@ class ShownItem(NamedTuple):
         return f"{self.number} {LETTERS[self.options.index(option)]}".strip()
 
 
-def shown_items(observation: str) -> tuple[ShownItem, ...]:
+def shown_items(observation: str) -> tuple[SheetItem, ...]:
     """Return the items in a text, each of which begins with the option A.
 
     Raises:
@@ -42,10 +42,10 @@ def shown_items(observation: str) -> tuple[ShownItem, ...]:
             items[-1][1].append(text)
     if not items or (len(items) > 1 and not all(number for number, _ in items)):
         raise AgentError(UNKNOWN_FORM)
-    return tuple(ShownItem(number, tuple(texts)) for number, texts in items)
+    return tuple(SheetItem(number, tuple(texts)) for number, texts in items)
 
 
-def answers(observation: str, choose: Callable[[ShownItem], str | None]) -> str:
+def answers(observation: str, choose: Callable[[SheetItem], str | None]) -> str:
     """Return answers to the items that are shown, all of them or one.
 
     Args:

@@ -46,7 +46,7 @@ class ProjectionEvent(TurnEvent):
     """Outcome of one turn. ``state`` is that of the next: ``project``, ``sheet``, or ``end`` after the last level."""
 
     kind: Literal["projection", "sheet"] = "projection"
-    """What the action was read as."""
+    """Kind of the action."""
     level: str
     """Level of the disclosure that the action answered."""
     judged: AlignmentRecord | None = Field(default=None, exclude_if=lambda judged: judged is None)

@@ -15,7 +15,7 @@ from inquitree_gym.trees.disclosure import LEVELS, Level
 
 Form = Literal["sentence", "claims"]
 Reward = Literal["sheet", "judge", "none"]
-"""What pays: the sheets, the judged projections, or nothing, as in the paper. Only the first shows sheets."""
+"""Source of the reward: sheets, judged projections, or none, as in the paper. Only the first shows sheets."""
 Variant = Literal["paper", "strict"]
 """Score as printed in the paper, or strict: from paired claims alone, P = TP over all projected claims, R = TP/M."""
 Area = Literal["trapezoid", "mean"]
