@@ -14,12 +14,12 @@ from pathlib import Path
 
 import gymnasium as gym
 import torch
+from inquitree_gym.projection.judges.chance import chance_f1
 from stable_baselines3 import PPO
 
 import inquitree_gym  # noqa: F401  (registers the environments)
 from inquitree_gym.integrations.sb3 import BatchVecEnv
 from inquitree_gym.projection.judges.alignment import level_weights
-from inquitree_gym.projection.judges.chance import chance_f1
 from inquitree_gym.trees.disclosure import LEVELS
 
 PROJECTIONS = 256

@@ -32,6 +32,7 @@ from inquitree_gym.results.cutoff import ModelDates, find_model, parse_date, sid
 from inquitree_gym.results.figures import Chart, levels
 from inquitree_gym.results.load import ScoredRun
 from inquitree_gym.results.report import FurtherResult, KindPages, Report, Section, shown_of
+from inquitree_gym.results.score import KindResults, Measure
 from inquitree_gym.results.sections import paired
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import NO_ESTIMATE, POOLED, SettingSummary, mean_of_groups
@@ -155,10 +156,13 @@ def by_sheet(report: ProjectionReport) -> Section | None:
         return None
     played = levels_of(report.scores)
     charts = []
-    for name, heading, label in (("sheets", sheet_at, "score of the sheet"), ("brier", brier_at, "Brier score")):
+    for name, heading, label in (
+        ("sheet-score", sheet_at, "score of the sheet"),
+        ("sheet-brier", brier_at, "Brier score"),
+    ):
         shown = {agent: _points(row, list(map(heading, played))) for agent, row in report.of_group(POOLED).items()}
         if any(each.mean is not None for points in shown.values() for _, each in points):
-            charts.append(levels(name, ("level", label), shown, share=name == "brier", names=played))
+            charts.append(levels(name, ("level", label), shown, share=heading is brier_at, names=played))
     columns = (RETURN, *map(sheet_at, played), *map(brier_at, played))
     table = report.rows_table("Sheets by level", report.base, columns)
     return Section("sheets", "Sheets by level", report.words("sheets"), tuple(charts), (table,))
@@ -307,6 +311,11 @@ class ProjectionPages(KindPages):
     }  # fmt: skip
     listed = (RETURN, *map(sheet_at, LEVELS), AUC)
     sections = (by_sheet, by_level, example, anchored, read_before)
+
+    def maps(self, results: KindResults[Any, ProjectionDetail]) -> Mapping[str, Measure[ProjectionDetail]]:
+        """Return the return and the area by paper."""
+        measures = {measure.name: measure for measure in results.measures}
+        return {"Return by paper": measures[RETURN], "AUC by paper": measures[AUC]}
 
     def addition(self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> str:
         """Return the id of the task that is the example.

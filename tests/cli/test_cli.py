@@ -250,9 +250,9 @@ def test_a_person_is_told_how_a_message_ends_and_how_many_turns_are_left(moves: 
     assert places == sorted(places)
     unlimited = flat(inquitree("play", "8", "--max-turns", "none", stdin=script(*moves)).out)
     assert "topic >" in unlimited
-    levels = flat(inquitree("play", "8", "--env", "projection", stdin=script(*["It rises."] * 3)).out)
-    assert "project · 3 turns left >" in levels
-    assert "project · 1 turn left >" in levels
+    levels = flat(inquitree("play", "8", "--env", "projection", stdin=script(*["It rises.", "1 A"] * 3)).out)
+    assert "project · 6 turns left >" in levels
+    assert "sheet · 1 turn left >" in levels
 
 
 def test_options_of_play_reach_the_episode(moves: list[str], tmp_path: Path):

@@ -102,7 +102,7 @@ CASES = {
         other_rules={"form": "claims"},
         settings={"form": "claims", "levels": ["null", "question"]},
         agents=("oracle", "coin"),
-        measure="F1, question",
+        measure="return",
         make_vector=lambda count, **settings: ProjectionVectorEnv(count, task=TASK, judge=WORDS, **settings),
     ),
     "exploration": KindCase(

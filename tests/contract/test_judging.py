@@ -17,6 +17,7 @@ from inquitree_gym.judging.registry import load_judge
 from inquitree_gym.llm import run_sync
 from tests.contract.command_line import begin, inquitree, logs
 from tests.contract.conftest import KindCase
+from tests.projection.tasks import WORDS
 from tests.servers import Service
 
 
@@ -28,13 +29,13 @@ class AllRight:
 
 
 class Slow:
-    """Answers as the local judge of a kind, as a service would; fails where it is told to."""
+    """Answers as a judge in this process, as a service would; fails where it is told to."""
 
     name, config = "slow", {"version": 2}
 
     def __init__(self, case: KindCase) -> None:
-        local = "local" in case.kind.judging.judges
-        self._judge = load_judge("local", task_kind=case.name) if local else AllRight()
+        own = {"inquiry": AllRight(), "projection": WORDS}
+        self._judge = own.get(case.name) or load_judge("local", task_kind=case.name)
         self.asked: list[str] = []
         self.fails = False
 

@@ -49,8 +49,6 @@ def batch(count: int, name: str = ID, **keywords) -> BatchVecEnv:
         ("InquiTree-menu-v0", {"tree": ["paper2", "paper8"], "size": (10, 24)}),
         ("InquiTree-synthetic-menu-v0", {"difficulty": {"subtopics": (1, 2)}, "embedder": LETTERS}),
         (PROJECTIONS, {}),
-        ("ProjectionBench-menu-v0", {}),
-        ("ProjectionBench-paper3-menu-v0", {}),
     ],
 )
 def test_the_checker_of_stable_baselines3_passes(name: str, keywords: dict, minilm):

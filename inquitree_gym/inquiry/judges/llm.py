@@ -54,7 +54,7 @@ class JudgeOptions(ChatOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class SheetItem:
+class ShownItem:
     """A conclusion item as shown in a request."""
 
     code: str
@@ -78,7 +78,7 @@ class JudgeRequest:
 
     topic: str
     conclusion: str
-    findings: tuple[SheetItem, ...]
+    findings: tuple[ShownItem, ...]
     """In the order shown."""
     reverse: bool
     """True if the findings are in the reverse of tree order."""
@@ -102,7 +102,7 @@ class JudgeRequest:
         secret = secret_of(tree.digest, reverse, repeat, conclusion)
         items = tree.conclusions[:: -1 if reverse else 1]
         findings = tuple(
-            SheetItem(code_of("F", position, secret), item.text, item.others if variants else ())
+            ShownItem(code_of("F", position, secret), item.text, item.others if variants else ())
             for position, item in enumerate(items, 1)
         )
         return cls(tree.topic, conclusion, findings, reverse, fence_of(secret))
