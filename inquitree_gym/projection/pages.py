@@ -32,6 +32,7 @@ from inquitree_gym.results.cutoff import ModelDates, find_model, parse_date, sid
 from inquitree_gym.results.figures import Chart, levels
 from inquitree_gym.results.load import ScoredRun
 from inquitree_gym.results.report import FurtherResult, KindPages, Report, Section, shown_of
+from inquitree_gym.results.score import KindResults, Measure
 from inquitree_gym.results.sections import paired
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import NO_ESTIMATE, POOLED, SettingSummary, mean_of_groups
@@ -307,6 +308,10 @@ class ProjectionPages(KindPages):
     }  # fmt: skip
     listed = (RETURN, *map(sheet_at, LEVELS), AUC)
     sections = (by_sheet, by_level, example, anchored, read_before)
+
+    def maps(self, results: KindResults[Any, Any]) -> Mapping[str, Measure[Any]]:
+        """Return return and area, under titles of their own: figures of the leaderboard have the plain names."""
+        return {f"{name} by paper": measure for name, measure in super().maps(results).items()}
 
     def addition(self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> str:
         """Return the id of the task that is the example.
