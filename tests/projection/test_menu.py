@@ -188,7 +188,7 @@ def test_options_of_a_reset_hold_for_one_episode_and_wrong_ones_are_named():
     *_, over, _, info = env.step([0] * 5)
     assert (over, info["level"]) == (True, "procedure")
     env.reset()
-    for name in ("form", "reward", "tasks"):
+    for name in ("form", "reward", "task"):
         with pytest.raises(OptionError, match=f"unknown option '{name}'"):
             env.reset(options={name: "claims"})
     assert [env.step([0] * 5)[2] for _ in range(3)] == [False, False, True]

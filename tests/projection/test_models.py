@@ -31,8 +31,11 @@ def anchored(body: Body) -> str:
 def test_anchoring_is_the_difference_between_a_conversation_and_levels_apart(service: Service, tmp_path: Path):
     service.reply = anchored
     both = [asked(service, name=memory, memory=memory) for memory in ("none", "conversation")]
-    study = projections("llm", models=both, trees=(str(task_file(tmp_path)),))
+    study = projections("llm", models=both, trees=(str(task_file(tmp_path)),), reward="none")
     assert run_study(study, tmp_path / "run") == RunSummary(played=2, found=0)
+    done = asyncio.run(judge_texts(tmp_path / "run", stated_texts(find_logs(tmp_path / "run"), "projection"), READS,
+                                   2, lambda name: None, "projection"))  # fmt: skip
+    assert done.judged == 6
     found = {episode.header.agent["memory"]: episode for episode in episodes(tmp_path / "run").values()}
     assert found["none"].actions == (WRONG, WRONG, RIGHT)
     assert found["conversation"].actions == (WRONG, WRONG, WRONG)

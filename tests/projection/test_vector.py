@@ -9,18 +9,16 @@ import pytest
 from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import VectorEnv
 
-from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.envs import ProjectionEnv, ProjectionVectorEnv
 from inquitree_gym.errors import ActionError, OptionError
-from inquitree_gym.judging.sense import JUDGE_EMBEDDER
 from inquitree_gym.projection.tasks import load_task
-from tests.projection.tasks import WORDS, named_task
+from inquitree_gym.trees.disclosure import LEVELS
+from tests.projection.tasks import WORDS, named_task, reply
 from tests.tasks import make_task
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 NAME = "ProjectionBench-paper12-v0"
 TASK = load_task("paper12")
-TRUE = [claim.text for claim in TASK.claims]
 
 
 def vector(way: str, count: int) -> VectorEnv:
@@ -28,19 +26,18 @@ def vector(way: str, count: int) -> VectorEnv:
     return gym.make_vec(NAME, count, vectorization_mode=way)
 
 
-@pytest.mark.weights
-def test_a_step_embeds_all_its_claims_in_one_call(monkeypatch):
-    embedder = load_embedder(JUDGE_EMBEDDER)
-    calls: list[list[str]] = []
-    embed = type(embedder).embed
-    env = vector("vector_entry_point", 4)
-    env.reset(seed=0)
-    env.step(("", TRUE[0], "", ""))  # the texts of the task
-    monkeypatch.setattr(type(embedder), "embed", lambda self, texts: calls.append(list(texts)) or embed(self, texts))
-    new = "This study finds that moths reduce the light of lamps, and that lamps increase the number of moths."
-    env.step((new, "Moths increase the price of wool.", TRUE[0], "Moths increase the price of wool."))
-    assert len(calls) == 1
-    assert len(calls[0]) == len(set(calls[0])) == 3
+@pytest.mark.parametrize("way", ["sync", "async", "vector_entry_point"])
+def test_a_vector_answers_sheets_as_single_environments_do(way: str):
+    env, alone = vector(way, 2), [ProjectionEnv(TASK) for _ in range(2)]
+    seen = [list(env.reset(seed=3)[0])]
+    assert seen[0] == [each.reset(seed=3 + i)[0] for i, each in enumerate(alone)]
+    for _ in LEVELS:
+        for actions in (("It rises.", "1 A"), tuple(reply(each, [i] * len(TASK.claims)) for i, each in enumerate(alone))):
+            texts, rewards, over, *_ = env.step(actions)
+            steps = [each.step(action) for each, action in zip(alone, actions, strict=True)]
+            assert (list(texts), rewards.tolist(), over.tolist()) == tuple(map(list, zip(*(s[:3] for s in steps))))
+    assert over.all()
+    assert rewards[0] == 1
     env.close()
 
 
