@@ -37,16 +37,16 @@ def aligning(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_study_of_projections_says_so_in_its_file(tmp_path: Path):
     file = tmp_path / "study.toml"
     file.write_text(
-        'env = "projection"\nagents = ["empty", "llm"]\ntrees = ["2", "paper8"]\nseeds = 2\n'
-        'levels = ["question", "procedure"]\nform = "claims"\nreward = "end"\n'
+        'env = "projection"\nagents = ["null", "llm"]\ntrees = ["2", "paper8"]\nseeds = 2\n'
+        'levels = ["question", "procedure"]\nform = "claims"\nreward = "judge"\n'
         'judge = {model = "gpt-4o-mini", alignment = "table", ratings = "real", undirected = -1, repeat = 2}\n'
         '[[models]]\nmodel = "gpt-4o"\nmemory = "conversation"\nreply = "thought"\n'
     )
     study = read_study(file)
     assert [spec.file_name for spec in study.specs()][:3] == [
-        "paper2_empty_s0.jsonl", "paper2_empty_s1.jsonl", "paper2_llm_gpt-4o_s0.jsonl",
+        "paper2_null_s0.jsonl", "paper2_null_s1.jsonl", "paper2_llm_gpt-4o_s0.jsonl",
     ]  # fmt: skip
-    assert study.settings.all_rules() == {"levels": ["question", "procedure"], "form": "claims", "reward": "end"}
+    assert study.settings.all_rules() == {"levels": ["question", "procedure"], "form": "claims", "reward": "judge"}
     judge = judge_settings(study)
     assert judge.judge_name == "llm:gpt-4o-mini"
     assert (judge.alignment, judge.ratings, judge.repeat) == ("table", "real", 2)
@@ -72,6 +72,9 @@ def test_a_study_of_projections_says_so_in_its_file(tmp_path: Path):
             {"judge": {"model": "gpt-4o", "alignment": "list"}},
             r"judge of the study cannot be asked; alignment: needs 'pairs' or 'table'",
         ),
+        ({"judge": "local"}, "judge of a study must be 'llm:MODEL'"),
+        ({"agents": ("optimist",)}, "no agent is called 'optimist'"),
+        ({"reward": "judge"}, "judge"),
         ({"env": "essay"}, "no kind of environment is called 'essay'"),
         ({"trees": ("bread",)}, "bread"),
     ],
@@ -84,31 +87,34 @@ def test_settings_that_projections_do_not_have_are_told(settings: dict[str, Any]
 # Runs
 
 
-@pytest.mark.weights
 def test_rules_hold_for_every_episode(tmp_path: Path):
-    rules = {"levels": ("procedure", "question"), "form": "claims", "reward": "end"}
+    rules = {"levels": ("procedure", "question"), "form": "claims", "reward": "none"}
     run_study(projections(**rules), tmp_path)
     (episode,) = episodes(tmp_path).values()
     assert episode.header.rules == {**rules, "levels": ["procedure", "question"]}
     assert [turn.event.level for turn in episode.turns] == ["procedure", "question"]
-    assert [turn.reward for turn in episode.turns] == [0.0, 1.0]
-    with pytest.raises(LogError, match="the run has reward=end, this study reward=each"):
-        run_study(projections(**{**rules, "reward": "each"}), tmp_path)
+    with pytest.raises(LogError, match="the run has reward=none, this study reward=sheet"):
+        run_study(projections(**{**rules, "reward": "sheet"}), tmp_path)
 
 
-@pytest.mark.weights
+def test_the_default_study_pays_sheets(tmp_path: Path):
+    run_study(projections("oracle", "reversed", "coin"), tmp_path)
+    returns = {episode.header.agent["name"]: episode.footer.episode_return for episode in episodes(tmp_path).values()}
+    assert returns["oracle"] == 1 > returns["coin"] > returns["reversed"] >= -1
+
+
 def test_a_run_keeps_its_task_and_refuses_another_version(tmp_path: Path):
     file = task_file(tmp_path)
     folder = tmp_path / "run"
-    run_study(projections("empty", trees=(str(file),)), folder)
+    run_study(projections("null", trees=(str(file),)), folder)
     assert run_task(folder, load_manifest(folder), TASK.id) == TASK
     file.unlink()
     (row,) = load_run(folder).scores
     assert load_run(folder).tasks == {("projection", row.task): TASK}
     task_file(tmp_path, topic="Bread again")
     with pytest.raises(LogError, match=f"a tree was changed|{TASK.id} has the digest"):
-        run_study(projections("empty", "oracle", trees=(str(file),)), folder)
-    summary = run_study(projections("empty", trees=(str(file),)), folder, RunOptions(as_new_version=True))
+        run_study(projections("null", "oracle", trees=(str(file),)), folder)
+    summary = run_study(projections("null", trees=(str(file),)), folder, RunOptions(as_new_version=True))
     assert (summary.played, len(list((folder / "tasks").iterdir()))) == (1, 2)
 
 
@@ -125,8 +131,8 @@ def test_a_model_projects_and_another_judges_and_nothing_is_paid_twice(aligning:
     assert run_study(study, folder, RunOptions(budget=budget)) == RunSummary(played=1, found=0)
     (episode,) = episodes(folder).values()
     assert episode.actions == (RIGHT,) * 3
-    assert [turn.reward for turn in episode.turns] == [0.25, 0.5, 0.25]
-    assert [turn.event.pair_ratings for turn in episode.turns] == [((1.0, 1.0),) * CLAIMS] * 3
+    assert [turn.reward for turn in episode.turns] == [0, 0, 1]
+    assert [turn.event.judged.pair_ratings for turn in episode.turns] == [((1.0, 1.0),) * CLAIMS] * 3
     assert (episode.judge or {})["name"] == "llm:gpt-4o-mini"
     assert KEY not in (folder / "run.json").read_text()
     assert budget.usage.replies == len(aligning.requests)

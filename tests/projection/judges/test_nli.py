@@ -12,6 +12,7 @@ from inquitree_gym.judging.nli import ENTAILS_AT, LABELS, Probabilities, TextPai
 from inquitree_gym.judging.registry import load_judge, make_judges
 from inquitree_gym.projection.judges.nli import NLIProjectionJudge
 from tests.projection.judges.bread import bread
+from tests.projection.tasks import WORDS
 
 TASK = bread()
 WARM, SALT = (claim.text for claim in TASK.claims[:2])
@@ -62,6 +63,6 @@ def test_claims_that_bear_on_nothing_are_extraneous_up_to_three():
 def test_judges_are_made_by_name_and_once_and_none_is_local():
     found = make_judges(["nli:some/model", "nli:other/model", "nli:some/model"], task_kind="projection")
     assert [judge.name for judge in found] == ["nli:some/model", "nli:other/model"]
-    assert load_judge(found[0]) is found[0]
+    assert load_judge(WORDS, task_kind="projection") is WORDS
     with pytest.raises(OptionError, match=r"no judge is called 'local'; known: nli:MODEL, llm:MODEL"):
         make_judges(["local"], task_kind="projection")
