@@ -145,13 +145,13 @@ def test_a_report_on_sheets_shows_their_scores_and_those_of_the_probabilities(sh
     assert not (files[-2] / "auc.svg").exists(), "nothing was judged"
     assert "judged by" not in page.text
     with (files[-1] / "sheets-sheets-by-level.csv").open(encoding="utf-8") as stream:
-        lines = {line["agent"]: line for line in csv.DictReader(stream) if line["papers"].endswith("pooled")}
-    assert (float(lines["rising"]["sheet brier, procedure"]), lines["unread"]["sheet brier, question"]) == (0, "")
+        lines = {line["agent"]: line for line in csv.DictReader(stream)}
+    assert (float(lines["rising"]["sheet_brier, procedure"]), lines["unread"]["sheet_brier, question"]) == (0, "")
     with (files[-1] / "example-sheets.csv").open(encoding="utf-8") as stream:
         rows = [line for line in csv.DictReader(stream) if (line["agent"], line["level"]) == ("rising", "procedure")]
     *answered, last = load_task(PAPERS[0]).claims
-    assert [line["statement chosen"] for line in rows] == [*(claim.text for claim in answered), "–"]
-    assert [line["right"] for line in rows] == ["yes"] * len(answered) + ["–"]
+    assert [line["statement chosen"] for line in rows] == [*(claim.text for claim in answered), ""]
+    assert [line["right"] for line in rows] == ["yes"] * len(answered) + [""]
     assert rows[-1]["true claim"] == last.text
 
 

@@ -74,7 +74,6 @@ def test_a_study_of_projections_says_so_in_its_file(tmp_path: Path):
         ),
         ({"judge": "local"}, "judge of a study must be 'llm:MODEL'"),
         ({"agents": ("optimist",)}, "no agent is called 'optimist'"),
-        ({"reward": "judge"}, "judge"),
         ({"env": "essay"}, "no kind of environment is called 'essay'"),
         ({"trees": ("bread",)}, "bread"),
     ],
@@ -165,13 +164,13 @@ def test_the_command_line_runs_projections(aligning: Service, tmp_path: Path):
         "run", "--env", "projection", "--agent", "llm,oracle", "--papers", task_file(tmp_path), "--seeds", 1, "--out",
         tmp_path / "run", "--levels", "question,procedure", "--form", "claims", "--model",
         "gpt-4o-mini", "--base-url", aligning.address, "--memory", "conversation", "--judge", "llm:gpt-4o-mini",
-        "--judge-base-url", aligning.address,
+        "--judge-base-url", aligning.address, "--reward", "judge",
     )  # fmt: skip
     (plan,) = inquitree(*flags, "--dry-run", "--json").json["models"]
     assert plan["least"] == plan["most"]
     assert (plan["episodes"], plan["least"]["requests"]) == (1, 2)
     told = " ".join(inquitree(*flags, "--dry-run").out.split())
-    assert "One request for each level" in told
+    assert "One request for each projection and each sheet" in told
     assert "judges the projections" in told
     assert aligning.requests == []
     done = inquitree(*flags)

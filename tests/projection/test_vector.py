@@ -32,7 +32,10 @@ def test_a_vector_answers_sheets_as_single_environments_do(way: str):
     seen = [list(env.reset(seed=3)[0])]
     assert seen[0] == [each.reset(seed=3 + i)[0] for i, each in enumerate(alone)]
     for _ in LEVELS:
-        for actions in (("It rises.", "1 A"), tuple(reply(each, [i] * len(TASK.claims)) for i, each in enumerate(alone))):
+        for actions in (
+            ("It rises.", "1 A"),
+            tuple(reply(each, [i] * len(TASK.claims)) for i, each in enumerate(alone)),
+        ):
             texts, rewards, over, *_ = env.step(actions)
             steps = [each.step(action) for each, action in zip(alone, actions, strict=True)]
             assert (list(texts), rewards.tolist(), over.tolist()) == tuple(map(list, zip(*(s[:3] for s in steps))))
