@@ -25,10 +25,10 @@ from inquitree_gym.baselines import (
     WorstCaseAgent,
     make_agent,
 )
+from inquitree_gym.baselines.answers import random_answers, shown_items
 from inquitree_gym.embeddings import Embedder, MiniLMEmbedder, tree_vectors
 from inquitree_gym.envs.spaces import WORDS
 from inquitree_gym.errors import AgentError, LogError
-from inquitree_gym.baselines.answers import random_answers, shown_items
 from inquitree_gym.inquiry.agents.answers import sheet_answers
 from inquitree_gym.inquiry.agents.scripted import MAX_RUNS, exam_groups, menu_texts, owners_of, planned_studies
 from inquitree_gym.inquiry.decisions import TOKENS

@@ -13,6 +13,7 @@ from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees import CANARY
+from inquitree_gym.trees.disclosure import LEVELS
 from tests.inquiry.test_inquiry import HOSTILE
 from tests.projection.tasks import reply
 from tests.tasks import make_task
@@ -60,11 +61,11 @@ def test_a_sheet_that_cannot_be_read_is_asked_for_once_more_and_then_counts_as_n
 def test_a_sheet_that_is_asked_for_again_counts_in_full_and_the_next_may_be_asked_for_again_too():
     env = ProjectionEnv(make_task())
     env.reset(seed=3)
-    for level in range(3):
+    for _ in LEVELS:
         env.step("Dough rises.")
         assert env.step("I do not know.")[4]["state"] == "sheet"
         *_, gain, over, _, info = env.step(reply(env, (0, 0, 0)))
-    assert (gain, over, info["turn"], level) == (1.0, True, 9, 2)
+    assert (gain, over, info["turn"]) == (1.0, True, 9)
 
 
 @pytest.mark.parametrize(

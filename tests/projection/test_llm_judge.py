@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.baselines import ReplayAgent
-from inquitree_gym.envs import ProjectionEnv, ProjectionVectorEnv
+from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.log import read_episode
 from inquitree_gym.projection.judges.llm import LLMProjectionJudge
 from inquitree_gym.rollout import play
@@ -34,20 +34,3 @@ def test_the_judge_pays_and_every_reply_is_logged_at_the_turn_that_it_is_about(s
     assert replies == [(1, False)] * STEPWISE + [(3, True)] * STEPWISE
     assert len(service.requests) == STEPWISE, "the same projection is not asked about again"
     assert episode.header.setup.judge == episode.judge == {"name": "llm:gpt-4o-mini", **judge.config}
-
-
-def test_a_vector_asks_about_all_projections_of_a_step_and_pays_the_same(service, judge):
-    other = "Cold dough sleeps, and salt wakes it up at once."
-    env = ProjectionVectorEnv(2, task=TASK, judge=judge, levels=["null"])
-    env.reset(seed=0)
-    rewards = env.step([TEXT, other])[1].tolist()
-    env.close()
-    asked = len(service.requests)
-    alone = []
-    for text in (TEXT, other):
-        single = ProjectionEnv(TASK, judge=judge, levels=["null"])
-        single.reset(seed=0)
-        alone.append(single.step(text)[1])
-    assert rewards == alone
-    assert rewards[0] == pytest.approx(1 / 3)
-    assert len(service.requests) == asked > STEPWISE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import permutations
 from typing import Any
 
@@ -168,19 +167,6 @@ def test_what_is_no_task_is_refused(wrong: Any):
             ask()
 
 
-def test_a_broken_task_lists_its_faults_with_their_places(tmp_path):
-    document = TASK.model_dump(mode="json")
-    document["disclosure"]["claims"][1]["contraries"] = []
-    document["disclosure"]["claims"][0]["evidence"] = []
-    (tmp_path / "bread.json").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(TreeError) as caught:
-        make(tmp_path / "bread.json")
-    assert [fault.path for fault in caught.value.faults] == [
-        "disclosure.claims[0].evidence",
-        "disclosure.claims[1].contraries",
-    ]
-
-
 def test_what_is_disclosed_fits_into_an_observation(tmp_path):
     told = sum(len(text) for level in LEVELS for text in TASK.disclosure.texts_of(level) if level != "procedure")
     full = [*["x" * 4_000] * 2, "x" * (MAX_DISCLOSED - 8_000 - told)]
@@ -203,16 +189,6 @@ def test_a_rule_means_the_same_as_keyword_and_as_option(rule: str):
     plain = trajectory(option, 3, [RIGHT] * 3)
     assert trajectory(option, 3, [RIGHT] * 3, changed) == trajectory(keyword, 3, [RIGHT] * 3) != plain
     assert keyword.rules == ProjectionRules(**changed) == ProjectionRules(**keyword.rules.as_dict())
-
-
-def test_a_task_as_option_holds_for_one_episode():
-    env = make()
-    for each in TASKS[1:]:
-        assert each.disclosure.topic in env.reset(seed=1, options={"task": each})[0]
-        env.reset()
-        assert env.task == TASK
-    drawn = {(env.reset(seed=s, options={"task": TASKS}), env.task.id)[1] for s in range(20)}
-    assert drawn == {"rye", "spelt", "wheat"}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,6 @@ from inquitree_gym.projection.results import (
 )
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.results.comparison import compare_agents, differences_table
-from inquitree_gym.results.cutoff import load_models, split_by_cutoff
 from inquitree_gym.results.load import ScoredRun, load_run
 from inquitree_gym.results.score import EpisodeCost, Score
 from inquitree_gym.results.summary import POOLED, SettingSummary, mean_of_groups, summarise, summary_table
@@ -105,14 +104,6 @@ def test_the_deviation_is_over_papers_with_the_divisor_n():
     assert row(rows, "a", MEAN).deviations[f1_at("question")] == pytest.approx(expected)
 
 
-def test_repeats_of_one_paper_are_one_paper():
-    twice = [score((0.2, 0, 0)), replace(score((0.4, 0, 0)), seed=1), score((0.9, 0, 0), task="other")]
-    found = row(summarise(twice), "a", "d")
-    assert (found.tasks, found.episodes) == (2, 3)
-    assert found.estimates[f1_at("question")].mean == pytest.approx((0.3 + 0.9) / 2)
-    assert found.deviations[f1_at("question")] == pytest.approx(0.3)
-
-
 def test_unscored_projections_are_counted_and_in_no_mean(run: ScoredRun):
     rows = summarise(run.scores)
     unread = row(rows, "unread", POOLED)
@@ -175,18 +166,6 @@ def test_anchoring_is_the_conversation_minus_no_memory(tmp_path: Path):
     assert "memory=conversation" in found.name.split(" − ")[0]
     assert (found.estimates[f1_at("question")].mean, found.estimates[f1_at("procedure")].mean) == (0.0, 0.0)
     assert found.estimates[f1_at("null")].mean == pytest.approx(-0.5, abs=0.05)
-
-
-def test_papers_are_split_at_the_cutoff_of_the_model(tmp_path: Path):
-    tell(tmp_path, "llm", RISING, PAPERS, model="openai/o3")
-    tell(tmp_path, "llm", RISING, PAPERS[:1], model="nobody/knows")
-    found = split_by_cutoff(load_run(tmp_path).scores, load_models())
-    (split,) = found.splits
-    known = {name for name, each in split.before.items() if each.mean is not None}
-    assert known == {*map(f1_at, LEVELS), AUC}
-    before = [paper for paper in PAPERS if load_task(paper).paper.published.written < "2024-06"]
-    assert (split.before[AUC].trees, split.after[AUC].trees) == (len(before), len(PAPERS) - len(before))
-    assert found.unnamed == {"nobody/knows": 1}
 
 
 # Sheets

@@ -10,15 +10,13 @@ import pytest
 
 from inquitree_gym.errors import LogError, OptionError, TreeError
 from inquitree_gym.llm import Budget
-from inquitree_gym.results.load import load_run
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.check import read_study
 from inquitree_gym.runner.services import judge_settings
-from inquitree_gym.runs.folder import load_manifest, run_task
 from tests.contract.command_line import inquitree
 from tests.projection.projecting import RIGHT, TASK, Aligner, asked, judges, projections, task_file
-from tests.runner.played import episodes, fingerprints
-from tests.servers import KEY, Service, failed
+from tests.runner.played import episodes
+from tests.servers import KEY, Service
 
 CLAIMS = len(TASK.claims)
 
@@ -102,21 +100,6 @@ def test_the_default_study_pays_sheets(tmp_path: Path):
     assert returns["oracle"] == 1 > returns["coin"] > returns["reversed"] >= -1
 
 
-def test_a_run_keeps_its_task_and_refuses_another_version(tmp_path: Path):
-    file = task_file(tmp_path)
-    folder = tmp_path / "run"
-    run_study(projections("null", trees=(str(file),)), folder)
-    assert run_task(folder, load_manifest(folder), TASK.id) == TASK
-    file.unlink()
-    (row,) = load_run(folder).scores
-    assert load_run(folder).tasks == {("projection", row.task): TASK}
-    task_file(tmp_path, topic="Bread again")
-    with pytest.raises(LogError, match=f"a tree was changed|{TASK.id} has the digest"):
-        run_study(projections("null", "oracle", trees=(str(file),)), folder)
-    summary = run_study(projections("null", trees=(str(file),)), folder, RunOptions(as_new_version=True))
-    assert (summary.played, len(list((folder / "tasks").iterdir()))) == (1, 2)
-
-
 # Models
 
 
@@ -140,19 +123,6 @@ def test_a_model_projects_and_another_judges_and_nothing_is_paid_twice(aligning:
     sent = len(aligning.requests)
     assert run_study(study, folder) == RunSummary(played=0, found=1)
     assert len(aligning.requests) == sent
-
-
-@pytest.mark.e2e
-def test_a_judge_that_dies_half_way_costs_only_the_missing_replies(aligning: Service, tmp_path: Path):
-    study = projections("oracle", judge=asked(aligning, alignment="table"), trees=(str(task_file(tmp_path)),))
-    aligning.planned.extend([lambda: None, failed(500)])
-    summary = run_study(study, tmp_path / "run")
-    assert (len(summary.failures), summary.ended) == (1, "")
-    assert "the judge could not grade a projection" in summary.failures[0].error
-    assert run_study(study, tmp_path / "run") == RunSummary(played=1, found=0)
-    assert len(aligning.requests) == 4 + 1
-    run_study(study, tmp_path / "whole")
-    assert fingerprints(tmp_path / "run") == fingerprints(tmp_path / "whole")
 
 
 # Command line
