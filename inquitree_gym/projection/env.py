@@ -15,7 +15,7 @@ from inquitree_gym.envs.asking import AskedJudge, shared_judge
 from inquitree_gym.envs.text import TextEnv, TextStep, not_a_text_error, under_status
 from inquitree_gym.envs.text_vector import TextVectorEnv
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judging.judgement import AsyncJudge
+from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
 from inquitree_gym.projection.keywords import (
     ProjectionKeywords,
     load_tasks,
@@ -227,10 +227,12 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
 
 def _reward_of(reward: str | None, judge: object) -> Any:
     """Return what pays. Raise `OptionError` where reward and judge do not go together."""
-    if reward is None:
-        return "sheet" if judge is None else "judge"
     if reward == "judge" and judge is None:
         raise OptionError("reward='judge' needs judge=..., such as 'llm:MODEL', or leave both out for sheets")
+    if judge == LOCAL:
+        raise OptionError("no judge is called 'local' here; leave judge out for sheets, or name 'llm:MODEL'")
+    if reward is None:
+        return "sheet" if judge is None else "judge"
     if reward != "judge" and judge is not None:
         raise OptionError(f"judge={judge!r:.80} does nothing with reward={reward!r}; leave one of them out")
     return reward

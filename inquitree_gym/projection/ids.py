@@ -33,7 +33,7 @@ def register() -> None:
     for task_id in builtin_ids():
         _register(f"ProjectionBench-{task_id}", task_id)
     _register_user_tasks()
-    for refused in withheld("ProjectionBench"):
+    for refused in withheld("ProjectionBench", ["-v0"]):
         gym.register(**refused)
 
 

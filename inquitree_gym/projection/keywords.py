@@ -54,7 +54,7 @@ def projection_rules(
 ) -> ProjectionRules:
     """Return the rules of an episode with these `reset` options, in an environment with ``rules``.
 
-    ``names`` are the rules that are options, by default all. Raise `OptionError` for anything else.
+    ``names`` are the options, by default all rules and ``task``. Raise `OptionError` for anything else.
     """
-    check_names(options, ("task", *(ProjectionRules.names() if names is None else names)), "reset")
+    check_names(options, ("task", *ProjectionRules.names()) if names is None else tuple(names), "reset")
     return rules.override({name: value for name, value in options.items() if name != "task"})

@@ -312,10 +312,9 @@ class ProjectionPages(KindPages):
     listed = (RETURN, *map(sheet_at, LEVELS), AUC)
     sections = (by_sheet, by_level, example, anchored, read_before)
 
-    def maps(self, results: KindResults[Any, ProjectionDetail]) -> Mapping[str, Measure[ProjectionDetail]]:
-        """Return the return and the area by paper."""
-        measures = {measure.name: measure for measure in results.measures}
-        return {"Return by paper": measures[RETURN], "AUC by paper": measures[AUC]}
+    def maps(self, results: KindResults[Any, Any]) -> Mapping[str, Measure[Any]]:
+        """Return the return and the area under titles of their own: the leaderboard's figures have the plain names."""
+        return {f"{name} by paper": measure for name, measure in super().maps(results).items()}
 
     def addition(self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> str:
         """Return the id of the task that is the example.

@@ -73,7 +73,7 @@ def tasks(report: AnyReport) -> Section:
     for title, measure in report.pages.maps(report.results).items():
         means = {row.setting: task_means(_of_setting(report, row.setting), measure) for row in rows}
         if not any(means.values()):
-            continue
+            continue  # no episode has this measure
         ranked = _ranked(report, means)
         if report.results.groups:
             found = {task: {head: means[row.setting][task] for head, row in zip(heads, rows, strict=True)

@@ -92,13 +92,18 @@ WITHHELD_ENTRY_POINT = "inquitree_gym.trees.catalogue:refuse"
 """Entry point of the ids whose trees may not be distributed. Gymnasium lists them apart, as those of the catalogue."""
 
 
-def withheld(kind: str) -> Iterator[dict[str, Any]]:
-    """Yield the registrations of papers whose trees may not be distributed, unless the user brings a file."""
+def withheld(kind: str, views: Sequence[str] = ("-v0", "-menu-v0")) -> Iterator[dict[str, Any]]:
+    """Yield the registrations of papers whose trees may not be distributed, unless the user brings a file.
+
+    Args:
+        kind: beginning of the ids.
+        views: ends of the ids of one paper.
+    """
     refusal = {"entry_point": WITHHELD_ENTRY_POINT, "vector_entry_point": WITHHELD_ENTRY_POINT}
     own = user_files()
     for name in RESTRICTED:
         if name not in own:
-            for view in ("-v0", "-menu-v0"):
+            for view in views:
                 yield {"id": f"{kind}-{name}{view}", "kwargs": {"tree": name}, **refusal}
 
 

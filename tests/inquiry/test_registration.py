@@ -154,6 +154,11 @@ def test_without_folders_nothing_is_told(shipped):
 MAKERS = (gym.make, gym.make_vec, partial(gym.make_vec, vectorization_mode="vector_entry_point"))
 
 
+def ids_of(paper: str) -> list[str]:
+    """The ids of a paper that cannot be played."""
+    return [f"InquiTree-{paper}-v0", f"InquiTree-{paper}-menu-v0", f"ProjectionBench-{paper}-v0"]
+
+
 @pytest.mark.parametrize("paper", RESTRICTED)
 def test_a_paper_without_a_tree_says_why_however_it_is_asked_for(paper: str):
     with pytest.raises(UnknownTreeError) as caught:
@@ -163,17 +168,16 @@ def test_a_paper_without_a_tree_says_why_however_it_is_asked_for(paper: str):
     for load in (partial(gym.make, "InquiTree-v0"), InquiryEnv):
         with pytest.raises(UnknownTreeError, match=re.escape(told)):
             load(**{"tree": paper})
-    for make, kind, view in product(MAKERS, ("InquiTree", "ProjectionBench"), ("-v0", "-menu-v0")):
+    for make, name in product(MAKERS, ids_of(paper)):
         with pytest.raises(UnknownTreeError, match=f"^{re.escape(told)}$"):
-            make(f"{kind}-{paper}{view}", privileged=True)
+            make(name, privileged=True)
     assert told in " ".join(inquitree("show", paper).said.split())
 
 
 def test_papers_without_a_tree_are_listed_apart():
     listed = gym.pprint_registry(disable_print=True)
     (apart,) = re.findall(r"===== catalogue =====\n([^=]*)", listed)
-    kinds, views = ("InquiTree", "ProjectionBench"), ("-v0", "-menu-v0")
-    assert set(apart.split()) == {f"{kind}-{name}{view}" for kind in kinds for name in RESTRICTED for view in views}
+    assert set(apart.split()) == {name for paper in RESTRICTED for name in ids_of(paper)}
     rest = gym.pprint_registry(exclude_namespaces=["catalogue"], disable_print=True)
     assert not any(f"-{name}-" in rest for name in RESTRICTED)
     assert all(f"InquiTree-{name}-v0" in rest for name in set(CATALOGUE) - set(RESTRICTED))

@@ -1,16 +1,20 @@
-"""Logs of projections of shipped papers, by agents that tell how many claims they get right."""
+"""Logs of projections and sheets of shipped papers, by agents that tell how many claims they get right."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from inquitree_gym.baselines import BaselineAgent
-from inquitree_gym.judging.judgement import Judgement
+from inquitree_gym.baselines.answers import answers
+from inquitree_gym.judging.judgement import InProcessJudge, Judgement
 from inquitree_gym.log import Episode, file_stem
 from inquitree_gym.projection.env import ProjectionEnv
 from inquitree_gym.projection.tasks import load_task
+from inquitree_gym.results.logs import find_logs
+from inquitree_gym.results.offline_judging import judge_texts, stated_texts
 from inquitree_gym.rollout import play
 from inquitree_gym.trees.disclosure import ProjectionTask
 from tests.projection.tasks import WORDS
@@ -23,7 +27,8 @@ UNREADABLE = "The judge cannot read this."
 class Teller(BaselineAgent):
     """Says some claims of the outcome, and the contraries of the others.
 
-    ``right`` holds the share of claims that are right at each level; below 0 it says what no judge can read.
+    ``right`` holds the share of claims that are right at each level; below 0 it says what no judge can read. It answers
+    sheets in the same way, and is sure of all answers but the last one, which it leaves out.
     """
 
     def __init__(self, name: str, task: ProjectionTask, right: Mapping[str, float], **config: Any) -> None:
@@ -41,6 +46,9 @@ class Teller(BaselineAgent):
             return UNREADABLE
         right = round(wanted * len(claims))
         lines = [claim.text if i < right else claim.contraries[0] for i, claim in enumerate(claims)]
+        if info["state"] == "sheet":
+            said = answers(observation, lambda item: next((each for each in item.options if each in lines[:-1]), None))
+            return said.replace("\n", " 1\n") + " 1"
         return "\n".join(lines)
 
 
@@ -67,3 +75,16 @@ def tell_one(file: Path, name: str, right: Mapping[str, float], task: Projection
     """Play and log one episode."""
     env = ProjectionEnv(task, form="claims", judge=PartialJudge())
     return play(env, Teller(name, task, right, **config), 0, file=file)
+
+
+def fill_in(folder: Path, name: str, right: Mapping[str, float], papers: tuple[str, ...] = PAPERS) -> None:
+    """Play and log one episode with sheets on each paper."""
+    for task in map(load_task, papers):
+        play(ProjectionEnv(task, form="claims"), Teller(name, task, right), 0, file=folder / f"{task.id}-{name}.jsonl")
+
+
+def judge_again(folder: Path, judge: InProcessJudge[ProjectionTask]) -> list[int]:
+    """Judge the logs of a folder. Return the texts that were judged, found and unscored."""
+    logs = find_logs(folder)
+    done = asyncio.run(judge_texts(folder, stated_texts(logs, "projection"), judge, 2, lambda name: None, "projection"))
+    return [done.judged, done.found, done.unscored]

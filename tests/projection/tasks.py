@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from inquitree_gym.judging.judgement import InProcessJudge
+from inquitree_gym.projection.env import ProjectionEnv
 from inquitree_gym.projection.judges.alignment import MAX_EXTRAS, ORDERS, Alignment
+from inquitree_gym.sheets import Sheet, write_sheet
 from inquitree_gym.trees import ProjectionTask
 from tests.tasks import make_task
 
@@ -16,6 +19,11 @@ from tests.tasks import make_task
 def named_task(name: str) -> ProjectionTask:
     """The task about bread under another id and topic."""
     return make_task(topic=f"{name} dough").model_copy(update={"id": name})
+
+
+def reply(env: ProjectionEnv, choices: Sequence[int | None], probabilities: Sequence[float | None] = ()) -> str:
+    """What to write on the sheet that ``env`` asks for: 0 names the claim, i its i-th contrary."""
+    return write_sheet(Sheet(tuple(choices), tuple(probabilities)), env.runtime.layout(env.state))
 
 
 class WordJudge:

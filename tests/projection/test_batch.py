@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.projection.arrays import ProjectionBatchEnv
-from inquitree_gym.projection.judges.chance import chance_f1
+from inquitree_gym.projection.judges.alignment import level_weights
+from inquitree_gym.sheets import LETTERS
 from tests.inquiry.test_batch import both
 
 WORLDS = "ProjectionBench-synthetic-menu-v0"
@@ -24,18 +25,9 @@ KEYWORDS = st.fixed_dictionaries(
         "split": st.just("test"),
         "deducible": st.sampled_from([0.0, 0.4]),
         "levels": st.sampled_from([("procedure",), ("null", "procedure"), ("procedure", "question", "null")]),
-        "reward": st.just("end"),
-        "size": st.sampled_from([6, 9]),
     },
 )
-OPTIONS = st.fixed_dictionaries(
-    {},
-    optional={
-        "levels": st.sampled_from([("question",), ("question", "null", "procedure")]),
-        "reward": st.sampled_from(["each", "end"]),
-        "task": st.sampled_from(["paper12", ["paper1", "paper5"]]),
-    },
-)
+OPTIONS = st.fixed_dictionaries({}, optional={"levels": st.sampled_from([("question",), ("question", "null")])})
 
 
 def pair(width: int, mode: AutoresetMode, name: str = WORLDS, **keywords: Any) -> tuple[VectorEnv, SyncVectorEnv]:
@@ -63,8 +55,6 @@ def play(batch: VectorEnv, sync: VectorEnv, turns: int, rng: np.random.Generator
 @given(KEYWORDS, st.sampled_from(list(AutoresetMode)), st.integers(0, 2**40), st.none() | OPTIONS)
 @settings(max_examples=25, deadline=None)
 def test_arrays_play_as_single_environments_do(keywords, mode, seed, options):
-    if options and "task" in options:
-        keywords = {**keywords, "size": 9}
     batch, sync = pair(3, mode, **keywords)
     rng = np.random.default_rng(seed)
     both(batch, sync, lambda env: env.reset(seed=seed, options=options and dict(options)), "reset")
@@ -75,19 +65,39 @@ def test_arrays_play_as_single_environments_do(keywords, mode, seed, options):
     play(batch, sync, 2, rng)
 
 
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_papers_play_as_arrays_too(mode):
-    batch, sync = pair(5, mode, "ProjectionBench-menu-v0")
-    both(batch, sync, lambda env: env.reset(seed=1), "reset")
-    play(batch, sync, 8, np.random.default_rng(0))
+@given(KEYWORDS, st.integers(0, 2**63), st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None)
+def test_letters_return_the_same_as_text_as_menu_in_a_loop_and_as_arrays(keywords, seed, drawn):
+    batch, sync = pair(2, AutoresetMode.DISABLED, **keywords)
+    texts = [gym.make("ProjectionBench-synthetic-v0", **keywords).unwrapped for _ in range(2)]
+    batch.reset(seed=seed)
+    sync.reset(seed=seed)
+    for i, env in enumerate(texts):
+        env.reset(seed=seed + i)
+    rng, over = np.random.default_rng(drawn), np.zeros(2, bool)
+    while not over.all():
+        actions = rng.integers(3, size=batch.action_space.shape)
+        for env, letters in zip(texts, actions, strict=True):
+            env.step("It rises.")
+            taken = letters[: len(env.task.claims)]
+            sheet = "\n".join(f"{i} {LETTERS[letter]}" for i, letter in enumerate(taken, 1) if letter < 2)
+            *_, gain, over_alone, _, info = env.step(sheet)
+            if info["state"] == "sheet":  # nothing at all is asked for once more
+                assert sheet == ""
+                *_, gain, over_alone, _, _ = env.step(sheet)
+            env.returned = gain, over_alone
+        (_, rewards, over, _, _), (_, looped, *_) = batch.step(actions), sync.step(actions)
+        assert [env.returned[1] for env in texts] == over.tolist()
+        np.testing.assert_allclose([env.returned[0] for env in texts], rewards, atol=1e-12)
+        np.testing.assert_allclose(looped, rewards, atol=1e-12)
 
 
 def test_some_environments_start_again_while_the_others_go_on():
-    batch, sync = pair(4, AutoresetMode.NEXT_STEP, size=6)
+    batch, sync = pair(4, AutoresetMode.NEXT_STEP)
     both(batch, sync, lambda env: env.reset(seed=1), "reset")
     play(batch, sync, 1, np.random.default_rng(0))
     mask = np.array([True, False, False, True])
-    chosen = {"task": "paper12", "levels": ("procedure",)}
+    chosen = {"levels": ("procedure",)}
     both(
         batch,
         sync,
@@ -107,16 +117,18 @@ def test_infos_are_left_out_on_request():
 
 
 def test_thousands_of_episodes_are_played_and_scored_in_three_steps():
-    batch = gym.make_vec(WORLDS, 5_000, vectorization_mode="vector_entry_point", autoreset_mode="SameStep")
+    batch = gym.make_vec(WORLDS, 5_000, vectorization_mode="vector_entry_point", autoreset_mode="Disabled")
     batch.reset(seed=0)
-    total = np.zeros(5_000)
-    for _ in range(3):
+    for level in range(3):
         rows, rewards, over, _, infos = batch.step(np.zeros((5_000, 5), np.int64))
-        total += rewards
-    assert over.all()
-    assert total.mean() == pytest.approx(chance_f1(5, 1 / 3, 1 / 3), abs=0.015), "shuffled options"
+        assert over.all() == (level == 2)
+        assert rewards.any() == (level == 2)
+    np.testing.assert_allclose(rewards, batch.unwrapped.scores @ level_weights(3))
+    assert abs(rewards.mean()) < 3 * rewards.std() / np.sqrt(5_000), "the letter A is worth nothing on average"
+    assert set(np.unique(batch.unwrapped.signs)) == {-1, 1}
     assert rows.shape == (5_000, batch.single_observation_space.shape[0])
-    assert (infos["final_info"]["turn"] == 3).all()
+    assert (infos["turn"] == 3).all()
+    assert set(infos) - {f"_{name}" for name in infos} == {"state", "level", "turn", "action_mask"}
 
 
 @pytest.mark.parametrize(

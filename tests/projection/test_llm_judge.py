@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.baselines import ReplayAgent
-from inquitree_gym.envs import ProjectionEnv, ProjectionVectorEnv
+from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.log import read_episode
 from inquitree_gym.projection.judges.llm import LLMProjectionJudge
 from inquitree_gym.rollout import play
@@ -28,25 +28,9 @@ def judge(service: Service, tmp_path: Path) -> LLMProjectionJudge:
 def test_the_judge_pays_and_every_reply_is_logged_at_the_turn_that_it_is_about(service, judge, tmp_path):
     episode = play(ProjectionEnv(TASK, judge=judge), ReplayAgent((TEXT, "", TEXT)), 3, file=tmp_path / "a.jsonl")
     assert read_episode(tmp_path / "a.jsonl") == episode
-    assert [turn.event.f1 for turn in episode.turns] == [pytest.approx(1 / 3), 0, pytest.approx(1 / 3)]
+    assert [turn.event.judged.f1 for turn in episode.turns] == [pytest.approx(1 / 3), 0, pytest.approx(1 / 3)]
     assert episode.footer.episode_return == pytest.approx(1 / 6)
     replies = [(reply.turn, reply.cached) for reply in episode.replies if reply.role == "judge"]
     assert replies == [(1, False)] * STEPWISE + [(3, True)] * STEPWISE
     assert len(service.requests) == STEPWISE, "the same projection is not asked about again"
     assert episode.header.setup.judge == episode.judge == {"name": "llm:gpt-4o-mini", **judge.config}
-
-
-def test_a_vector_asks_about_all_projections_of_a_step_and_pays_the_same(service, judge):
-    other = "Cold dough sleeps, and salt wakes it up at once."
-    env = ProjectionVectorEnv(2, task=TASK, judge=judge)
-    env.reset(seed=0)
-    rewards = env.step([TEXT, other])[1].tolist()
-    env.close()
-    asked = len(service.requests)
-    alone = []
-    for text in (TEXT, other):
-        single = ProjectionEnv(TASK, judge=judge)
-        single.reset(seed=0)
-        alone.append(single.step(text)[1])
-    assert rewards == alone
-    assert len(service.requests) == asked > STEPWISE

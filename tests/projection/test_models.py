@@ -11,11 +11,15 @@ from inquitree_gym.projection.results import anchoring, f1_at
 from inquitree_gym.projection.tasks import swapped_tasks
 from inquitree_gym.results.load import load_run
 from inquitree_gym.runner import RunSummary, run_study
-from tests.projection.projecting import RIGHT, TASK, asked, projections, task_file
+from inquitree_gym.trees.disclosure import LEVELS
+from tests.projection.projected import judge_again
+from tests.projection.projecting import TASK, asked, projections, task_file
+from tests.projection.tasks import WORDS
 from tests.runner.played import episodes, small_study
 from tests.servers import Body, Service
 
-WRONG = " ".join(claim.contraries[0] for claim in TASK.claims)
+RIGHT = "\n".join(claim.text for claim in TASK.claims)
+WRONG = "\n".join(claim.contraries[0] for claim in TASK.claims)
 
 
 def anchored(body: Body) -> str:
@@ -31,14 +35,25 @@ def anchored(body: Body) -> str:
 def test_anchoring_is_the_difference_between_a_conversation_and_levels_apart(service: Service, tmp_path: Path):
     service.reply = anchored
     both = [asked(service, name=memory, memory=memory) for memory in ("none", "conversation")]
-    study = projections("llm", models=both, trees=(str(task_file(tmp_path)),))
+    study = projections("llm", models=both, trees=(str(task_file(tmp_path)),), reward="none")
     assert run_study(study, tmp_path / "run") == RunSummary(played=2, found=0)
+    assert judge_again(tmp_path / "run", WORDS)[0] == 6
     found = {episode.header.agent["memory"]: episode for episode in episodes(tmp_path / "run").values()}
     assert found["none"].actions == (WRONG, WRONG, RIGHT)
     assert found["conversation"].actions == (WRONG, WRONG, WRONG)
-    right, wrong = (found[memory].turns[-1].event.f1 for memory in ("none", "conversation"))
-    (pair,) = anchoring(load_run(tmp_path / "run").scores)
-    assert pair.estimates[f1_at("procedure")].mean == pytest.approx(wrong - right) == pytest.approx(-1.0, abs=0.3)
+    (pair,) = anchoring(load_run(tmp_path / "run", judge="words").scores)
+    assert [pair.estimates[f1_at(level)].mean for level in LEVELS] == [0, 0, -1]
+
+
+@pytest.mark.e2e
+def test_a_model_answers_sheets_in_the_same_conversation_or_alone(service: Service, tmp_path: Path):
+    service.reply = lambda body: "1 A\n2 A 0.9\n3 A" if "Sheet." in body["messages"][-1]["content"] else RIGHT
+    both = [asked(service, name=memory, memory=memory) for memory in ("none", "conversation")]
+    run_study(projections("llm", models=both, trees=(str(task_file(tmp_path)),)), tmp_path / "run")
+    alone, talked = episodes(tmp_path / "run").values()
+    assert alone.actions == talked.actions == (RIGHT, "1 A\n2 A 0.9\n3 A") * 3
+    assert alone.footer.episode_return == talked.footer.episode_return != 0
+    assert sorted(len(chat) for chat in service.chats) == [2] * 7 + [4, 6, 8, 10, 12]
 
 
 def test_swapped_stands_for_the_control_of_every_shipped_task():

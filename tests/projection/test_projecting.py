@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -11,22 +12,22 @@ from inquitree_gym.baselines import PROJECTION_AGENT_NAMES, ProjectingBaseline, 
 from inquitree_gym.baselines.agent import asks_models
 from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.envs import ProjectionEnv
-from inquitree_gym.errors import OptionError
-from inquitree_gym.projection.agents import PROJECTING_NAMES, negated, other_tasks, true_outcome
+from inquitree_gym.errors import AgentError, OptionError
+from inquitree_gym.projection.agents import PROJECTING_NAMES, other_tasks, true_outcome
 from inquitree_gym.projection.synthetic import SyntheticProjectionEnv
 from inquitree_gym.projection.tasks import load_task, swapped_tasks
 from inquitree_gym.rollout import play
 from inquitree_gym.trees.catalogue import builtin_ids
-from tests.projection.tasks import WORDS
 from tests.tasks import make_task
 
+WORLDS = 300
 TASK = make_task()
 TOLD = TASK.disclosure
-PRIVILEGED = ["coin", "optimist", "reversed", "oracle"]
+PRIVILEGED = ["coin", "reversed", "oracle"]
 
 
 def make(task: Any = TASK, **keywords: Any) -> ProjectionEnv:
-    return ProjectionEnv(task, **{"judge": WORDS, "privileged": True, "form": "claims", **keywords})
+    return ProjectionEnv(task, **{"reward": "none", "privileged": True, "form": "claims", **keywords})
 
 
 def said(name: str, seed: int = 0, env: ProjectionEnv | None = None) -> list[str]:
@@ -35,16 +36,11 @@ def said(name: str, seed: int = 0, env: ProjectionEnv | None = None) -> list[str
     return list(play(env, make_agent(name, env), seed).actions)
 
 
-def f1_of(name: str, task: str, seed: int = 0, **keywords: Any) -> list[float]:
-    """F1 at each level, by the local judge."""
-    env = ProjectionEnv(task, privileged=True, **keywords)
-    agent, found, over = make_agent(name, env), [], False
-    observation, info = env.reset(seed=seed)
-    agent.reset(env.agent_seed)
-    while not over:
-        observation, _, over, _, info = env.step(agent.act(observation, info))
-        found.append(info["privileged"]["f1"])
-    return found
+def returned(name: str, task: Any, seed: int = 0) -> float:
+    """The return of an episode with sheets."""
+    env = ProjectionEnv(task, privileged=True)
+    env.reset(seed=seed)
+    return play(env, make_agent(name, env), seed).footer.episode_return
 
 
 # Names
@@ -65,13 +61,15 @@ def test_a_baseline_is_named_in_its_log_and_takes_no_settings(name: str):
                 fails()
     elif name != "retrieval":
         assert len(play(env, agent, 0).turns) == 3
+        sheets = [turn.action for turn in play(make(reward="sheet"), agent, 0).turns if turn.event.kind == "sheet"]
+        assert name in PRIVILEGED or sheets == [""] * 6, "sheets that are left out are asked for twice"
 
 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
         ("worst-case", "unknown agent 'worst-case', which plays inquiry environments; known in projection "
-         "environments: empty, question"),
+         "environments: null, other-paper"),
         ("orcale", r"unknown agent 'orcale' \(did you mean 'oracle'\?\)"),
         ("policy:model.zip", "unknown agent 'policy:model.zip'"),
     ],
@@ -81,7 +79,7 @@ def test_a_name_of_another_kind_or_of_none_is_told(name: str, told: str):
         make_agent(name, make())
 
 
-@pytest.mark.parametrize("env", [make([TASK, "paper12"]), SyntheticProjectionEnv(judge=WORDS, privileged=True)])
+@pytest.mark.parametrize("env", [make([TASK, "paper12"]), SyntheticProjectionEnv(reward="none", privileged=True)])
 def test_an_environment_that_draws_its_task_is_reset_first(env: ProjectionEnv):
     with pytest.raises(OptionError, match="draws its task at each reset; call"):
         make_agent("oracle", env)
@@ -95,10 +93,7 @@ def test_an_environment_that_draws_its_task_is_reset_first(env: ProjectionEnv):
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
-        ("empty", ["", "", ""]),
-        ("question", [TOLD.question] * 3),
         ("null", ["", TOLD.null_hypothesis, TOLD.null_hypothesis]),
-        ("negate-null", ["", *[TOLD.null_hypothesis.replace("no change", "a change")] * 2]),
         ("reversed", ["\n".join(claim.contraries[0] for claim in TASK.claims)] * 3),
         ("oracle", ["\n".join(claim.text for claim in TASK.claims)] * 3),
     ],
@@ -109,7 +104,6 @@ def test_a_baseline_says_its_text_once_it_is_disclosed(name: str, wanted: list[s
 
 def test_what_is_disclosed_depends_on_the_levels_and_form_of_the_episode():
     env = make(levels=("procedure", "null"))
-    assert said("question", env=env) == ["", ""]
     assert said("null", env=env) == ["", TOLD.null_hypothesis]
     options = {"form": "sentence", "levels": ["null"]}
     env.reset(seed=0, options=options)
@@ -117,7 +111,7 @@ def test_what_is_disclosed_depends_on_the_levels_and_form_of_the_episode():
     assert agent.act("", env.reset(seed=0, options=options)[1]) == TOLD.outcome
 
 
-@pytest.mark.parametrize("name", ["coin", "optimist", "reversed"])
+@pytest.mark.parametrize("name", ["coin", "reversed"])
 def test_a_sentence_joins_the_claims(name: str):
     lines = said(name)
     assert said(name, env=make(form="sentence")) == [line.replace("\n", " ") for line in lines]
@@ -130,31 +124,6 @@ def test_the_coin_is_fair_and_differs_between_levels_and_seeds():
     assert abs(tossed.mean(axis=0) - 0.5).max() < 0.07
     by_level = tossed.reshape(200, 3, 3)
     assert (by_level[:, 0] != by_level[:, 1]).any(axis=1).mean() == pytest.approx(7 / 8, abs=0.1)
-
-
-def test_the_optimist_says_the_text_that_rises_and_tosses_the_coin_where_nothing_rises():
-    yeast, salt, water = said("optimist")[0].split("\n")
-    assert yeast == TASK.claims[0].text
-    assert (salt, water) == (TASK.claims[1].contraries[0], TASK.claims[2].contraries[0])
-    document = TASK.model_dump(mode="json")["disclosure"]["claims"]
-    document[0] |= {"relation": "browns", "contraries": ["Yeast in the dough leaves the height of the dough pale."]}
-    task = make_task(claims=document)
-    texts = {said("optimist", seed, make(task))[0].split("\n")[0] for seed in range(20)}
-    assert texts == {task.claims[0].text, *task.claims[0].contraries}
-
-
-@pytest.mark.parametrize(
-    ("null", "denied"),
-    [
-        ("If it is cut, then there is no difference in A, and no relation to B.",
-         "If it is cut, then there is a difference in A, and a relation to B."),
-        ("If it is cut, then there is no effect, nor a noise.", "If it is cut, then there is an effect, nor a noise."),
-        ("When cooled, dough stays as it is.", "It is not true that when cooled, dough stays as it is."),
-        ("When nothing is noted, then there is No change.", "When nothing is noted, then there is a change."),
-    ],
-)  # fmt: skip
-def test_a_null_hypothesis_is_denied_without_a_direction(null: str, denied: str):
-    assert negated(null) == denied
 
 
 @pytest.mark.parametrize("form", ["sentence", "claims"])
@@ -193,38 +162,59 @@ def test_retrieval_tells_the_nearest_outcome_and_changes_it_as_more_is_disclosed
     assert texts[0] != texts[1] == true_outcome(load_task("paper27"), "claims")
 
 
-# Privileges
-
-
-@pytest.mark.parametrize("name", ["coin", "other-paper"])
-def test_a_torn_log_goes_on_with_the_same_projections(name: str, tmp_path: Any):
-    file = tmp_path / "e.jsonl"
-    whole = play(make(), make_agent(name, make()), 5, file=file)
-    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:2]))
-    assert play(make(), make_agent(name, make()), 5, file=file).fingerprint == whole.fingerprint
+@pytest.mark.weights
+def test_retrieval_answers_sheets_by_similarity_and_tells_the_same_again(reader: ReaderEmbedder):
+    env = ProjectionEnv("paper12", privileged=True)
+    first, second = (play(env, make_agent("retrieval", env), 1) for _ in range(2))
+    assert first.actions == second.actions
+    sheets = [turn.event.sheet.choices for turn in first.turns if turn.event.kind == "sheet"]
+    assert len(sheets) == 3
+    assert None not in {choice for choices in sheets for choice in choices}
 
 
 def test_a_class_without_the_name_of_a_baseline_is_told():
-    with pytest.raises(OptionError, match=r"unknown baseline 'coins' \(did you mean 'coin'\?\); known: empty"):
+    with pytest.raises(OptionError, match=r"unknown baseline 'coins' \(did you mean 'coin'\?\); known: null"):
         ProjectingBaseline("coins", TASK)
 
 
-# Earnings on the shipped papers, by the local judge
+# Earnings on the shipped papers
 
 
-@pytest.mark.weights
-@pytest.mark.parametrize("paper", builtin_ids()[::3])
-def test_the_bounds_hold_on_papers(paper: str):
-    claims: dict[str, Any] = {"form": "claims", "levels": ("procedure",)}
-    assert f1_of("oracle", paper, **claims) == [1.0]
-    assert f1_of("oracle", paper, levels=("procedure",))[0] >= 0.9
-    for name in ("reversed", "empty", "question"):
-        assert f1_of(name, paper, **claims) == [0.0]
-    for name in ("null", "negate-null"):
-        assert f1_of(name, paper, levels=("null",))[0] < 0.5
+@pytest.mark.parametrize("task", [*builtin_ids()[::3], *swapped_tasks()[::6]])
+def test_the_bounds_hold_on_papers(task: str):
+    claims = load_task(task).claims
+    assert returned("oracle", task) == pytest.approx(1)
+    worst = -np.mean([1 / len(claim.contraries) for claim in claims])
+    assert returned("reversed", task) == pytest.approx(worst)
+    for name in ("null", "other-paper"):
+        assert returned(name, task) == 0
 
 
-@pytest.mark.weights
-@pytest.mark.parametrize("task", swapped_tasks()[::6])
-def test_a_swapped_disclosure_leaves_the_oracle_its_claims(task: str):
-    assert f1_of("oracle", task, form="claims", levels=("procedure",)) == [1.0]
+@pytest.mark.e2e
+@pytest.mark.parametrize("deducible", [0.0, 1.0])
+def test_baselines_earn_the_computed_chance_over_hundreds_of_worlds(deducible: float):
+    env = gym.make("ProjectionBench-synthetic-v0", split="test", claims=4, deducible=deducible, privileged=True)
+    returns: dict[str, list[float]] = {"coin": [], "null": [], "oracle": []}
+    for name, found in returns.items():
+        for seed in range(WORLDS):
+            env.reset(seed=seed)
+            found.append(play(env, make_agent(name, env), seed).footer.episode_return)
+    coin = np.array(returns["coin"])
+    assert abs(coin.mean()) < 2.6 * coin.std() / np.sqrt(WORLDS)
+    assert coin.std() == pytest.approx(np.sqrt((1 / 16 + 1 / 4 + 1 / 16) / 4), rel=0.15)
+    assert (set(returns["null"]), set(returns["oracle"])) == ({0.0}, {1.0})
+
+
+def test_an_agent_for_worlds_is_made_after_a_reset():
+    env = gym.make("ProjectionBench-synthetic-v0", privileged=True)
+    with pytest.raises(OptionError, match=r"call env\.reset"):
+        make_agent("oracle", env)
+    observation, info = env.reset(seed=5)
+    assert make_agent("oracle", env).act(observation, info) == env.unwrapped.task.disclosure.outcome
+
+
+def test_a_sheet_in_a_form_of_ones_own_is_told(tmp_path: Any):
+    (tmp_path / "projection.md").write_text("Choose among {{ items }}.", encoding="utf-8")
+    env = ProjectionEnv(TASK, privileged=True, prompts=tmp_path)
+    with pytest.raises(AgentError, match="the agent reads sheets as"):
+        play(env, make_agent("oracle", env), 0)

@@ -10,7 +10,7 @@ import pytest
 from inquitree_gym.baselines import ProjectingLLMAgent, make_agent
 from inquitree_gym.baselines.conversation import NOTHING
 from inquitree_gym.envs import ProjectionEnv
-from inquitree_gym.errors import OptionError, ServiceError
+from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
@@ -147,17 +147,6 @@ def test_a_refusal_is_malformed_in_either_form(
     assert episode.replies[0].text == text
     assert episode.replies[0].fault == (fault if form["reply"] == "plain" else "no part of it begins with ACTION:")
     assert text not in episode.actions
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_cut_projection_is_asked_for_again_and_one_too_long_fails(form: Any, env: ProjectionEnv, service: Service):
-    clean = play(env, llm(service, **form), 0)
-    service.planned.append(said("ACTION: Yeast raises dou", "length"))
-    assert play(env, llm(service, **form), 0).fingerprint == clean.fingerprint
-    for planned in ([said("Yeast raises dou", "max_tokens")] * 2, [said("too long", "model_length")]):
-        service.planned.extend(planned)
-        with pytest.raises(ServiceError, match=r"raise max_tokens|smaller context"):
-            play(env, llm(service, **form), 0)
 
 
 # Settings

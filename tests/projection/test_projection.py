@@ -1,8 +1,7 @@
-"""The environment of projections under Gymnasium's interface, on small tasks and a judge that compares texts."""
+"""The environment of projections under Gymnasium's interface: disclosure, rules, tasks, and F1 by a judge."""
 
 from __future__ import annotations
 
-import json
 from itertools import permutations
 from typing import Any
 
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from inquitree_gym.envs import ProjectionEnv, ProjectionRules
 from inquitree_gym.errors import OptionError, TreeError
 from inquitree_gym.projection.judges.alignment import area_under_levels, level_weights
-from inquitree_gym.projection.judges.local import LocalProjectionJudge
 from inquitree_gym.seeds import seed_of_agent
 from inquitree_gym.text_limits import MAX_ACTION_LENGTH, MAX_OBSERVATION
 from inquitree_gym.trees.disclosure import LEVELS, MAX_DISCLOSED
@@ -30,7 +28,7 @@ HALF = f"{TASK.claims[0].text}\n{TASK.claims[1].contraries[0]}\nOvens cool."
 SAYINGS = [RIGHT, WRONG, HALF, TASK.claims[1].text, "", "Ovens cool.", *(text[:20_000] for text in HOSTILE.values())]
 ORDERS = [order for size in (1, 2, 3) for order in permutations(LEVELS, size)]
 WITHHELD = (TASK.disclosure.hypothesis, TASK.disclosure.outcome, *(claim.text for claim in TASK.claims))
-RULES: dict[str, Any] = {"levels": ("procedure", "question"), "form": "claims", "reward": "end"}
+RULES: dict[str, Any] = {"levels": ("procedure", "question"), "form": "claims", "reward": "none"}
 """Every rule at another value than its default."""
 
 
@@ -51,7 +49,7 @@ def trajectory(env: gym.Env, seed: int | None, actions: Any, options: Any = None
 # Turns and rewards
 
 
-def test_an_episode_discloses_one_level_per_turn_and_pays_the_weighted_f1():
+def test_an_episode_discloses_one_level_per_turn_and_a_judge_pays_at_the_end():
     env, told = make(), TASK.disclosure
     (first, info), *found = trajectory(env, 3, [RIGHT, "", RIGHT])
     assert info == {"state": "project", "level": "question", "turn": 0}
@@ -60,8 +58,7 @@ def test_an_episode_discloses_one_level_per_turn_and_pays_the_weighted_f1():
     assert told.null_hypothesis in found[0][0]
     assert told.procedure[0] not in found[0][0]
     assert all(text in found[1][0] for text in (told.topic, told.question, told.null_hypothesis, *told.procedure))
-    assert [step[1] for step in found] == [0.25, 0, 0.25]
-    assert [step[2:4] for step in found] == [(False, False), (False, False), (True, False)]
+    assert [step[1:4] for step in found] == [(0.0, False, False), (0.0, False, False), (0.5, True, False)]
     assert [step[4] for step in found] == [
         {"state": "project", "level": "null", "turn": 1},
         {"state": "project", "level": "procedure", "turn": 2},
@@ -71,16 +68,15 @@ def test_an_episode_discloses_one_level_per_turn_and_pays_the_weighted_f1():
 
 @given(st.sampled_from(ORDERS), st.lists(st.sampled_from(SAYINGS), min_size=3, max_size=3), st.integers(0, 2**64 - 1))
 def test_the_return_is_the_weighted_f1_whatever_is_said_in_whatever_order(levels, actions, seed):
-    each = trajectory(make(levels=levels, privileged=True), seed, actions)
-    end = trajectory(make(levels=levels, reward="end"), seed, actions)
-    f1 = np.array([step[4]["privileged"]["f1"] for step in each[1:]])
-    rewards = [step[1] for step in each[1:]]
+    _, *steps = trajectory(make(levels=levels, privileged=True), seed, actions)
+    f1 = np.array([step[4]["privileged"]["f1"] for step in steps])
+    rewards = [step[1] for step in steps]
     assert len(rewards) == len(levels)
-    assert rewards == list(level_weights(len(levels)) * f1)
-    assert sum(rewards) * max(1, len(levels) - 1) == pytest.approx(area_under_levels(f1))
-    assert 0 <= sum(rewards) <= 1
-    assert [step[1] for step in end[1:]] == [0.0] * (len(levels) - 1) + [sum(rewards)]
-    assert all(type(step[1]) is float for step in each[1:] + end[1:])
+    assert not any(rewards[:-1])
+    assert rewards[-1] == pytest.approx(level_weights(len(levels)) @ f1)
+    assert rewards[-1] * max(1, len(levels) - 1) == pytest.approx(area_under_levels(f1))
+    assert all(type(reward) is float and 0 <= reward <= 1 for reward in rewards)
+    assert {step[1] for step in trajectory(make(levels=levels, judge=None, reward="none"), seed, actions)[1:]} == {0.0}
 
 
 @given(
@@ -106,16 +102,6 @@ def test_each_form_asks_for_itself_and_the_null_is_shown_as_unverified():
     assert "write one claim per line" in claims
     assert sentence.splitlines()[:-1] == claims.splitlines()[:-1]
     assert f"Unverified hypothesis: {TASK.disclosure.null_hypothesis}" in sentence
-
-
-def test_a_text_that_was_judged_is_not_judged_again(monkeypatch):
-    aligned: list[str] = []
-    align = LocalProjectionJudge.judge
-    monkeypatch.setattr(LocalProjectionJudge, "judge", lambda self, text: aligned.append(text) or align(self, text))
-    env = make(judge="local")
-    trajectory(env, 1, [RIGHT, HALF, RIGHT])
-    trajectory(env, 2, [HALF] * 3)
-    assert aligned == [RIGHT, HALF]
 
 
 def test_only_so_many_characters_are_read():
@@ -181,19 +167,6 @@ def test_what_is_no_task_is_refused(wrong: Any):
             ask()
 
 
-def test_a_broken_task_lists_its_faults_with_their_places(tmp_path):
-    document = TASK.model_dump(mode="json")
-    document["disclosure"]["claims"][1]["contraries"] = []
-    document["disclosure"]["claims"][0]["evidence"] = []
-    (tmp_path / "bread.json").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(TreeError) as caught:
-        make(tmp_path / "bread.json")
-    assert [fault.path for fault in caught.value.faults] == [
-        "disclosure.claims[0].evidence",
-        "disclosure.claims[1].contraries",
-    ]
-
-
 def test_what_is_disclosed_fits_into_an_observation(tmp_path):
     told = sum(len(text) for level in LEVELS for text in TASK.disclosure.texts_of(level) if level != "procedure")
     full = [*["x" * 4_000] * 2, "x" * (MAX_DISCLOSED - 8_000 - told)]
@@ -212,20 +185,10 @@ def test_what_is_disclosed_fits_into_an_observation(tmp_path):
 def test_a_rule_means_the_same_as_keyword_and_as_option(rule: str):
     assert set(RULES) == set(ProjectionRules.names())
     changed = {rule: RULES[rule]}
-    keyword, option = make(**changed), make()
+    keyword, option = make(judge=None, **changed), make(judge=None)
     plain = trajectory(option, 3, [RIGHT] * 3)
     assert trajectory(option, 3, [RIGHT] * 3, changed) == trajectory(keyword, 3, [RIGHT] * 3) != plain
     assert keyword.rules == ProjectionRules(**changed) == ProjectionRules(**keyword.rules.as_dict())
-
-
-def test_a_task_as_option_holds_for_one_episode():
-    env = make()
-    for each in TASKS[1:]:
-        assert each.disclosure.topic in env.reset(seed=1, options={"task": each})[0]
-        env.reset()
-        assert env.task == TASK
-    drawn = {(env.reset(seed=s, options={"task": TASKS}), env.task.id)[1] for s in range(20)}
-    assert drawn == {"rye", "spelt", "wheat"}
 
 
 @pytest.mark.parametrize(
@@ -233,14 +196,37 @@ def test_a_task_as_option_holds_for_one_episode():
     [
         ("levels", ()), ("levels", ("null", "null")), ("levels", ("outcome",)), ("levels", "question"),
         ("levels", ("question", 3)), ("levels", None), ("levels", ([],)), ("form", "claim"), ("form", None),
-        ("reward", "last"), ("reward", True), ("form", []),
+        ("reward", "each"), ("reward", "end"), ("reward", True), ("form", []),
     ],
 )  # fmt: skip
 def test_a_rule_out_of_range_is_refused(rule: str, value: Any):
-    env = make()
-    for ask in (lambda: make(**{rule: value}), lambda: env.reset(options={rule: value})):
+    env = make(judge=None)
+    for ask in (lambda: make(judge=None, **{rule: value}), lambda: env.reset(options={rule: value})):
         with pytest.raises(OptionError, match=rf"^{rule} must be .*, got "):
             ask()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "told"),
+    [
+        ({"reward": "judge", "judge": None}, "reward='judge' needs judge="),
+        ({"reward": "sheet"}, "does nothing with reward='sheet'; leave one of them out"),
+        ({"reward": "none"}, "does nothing with reward='none'; leave one of them out"),
+        ({"judge": "local"}, "no judge is called 'local' here; leave judge out for sheets"),
+        ({"judge": "llama"}, "no judge is called 'llama'"), ({"embedder": "x"}, "unknown option 'embedder'"),
+    ],
+)  # fmt: skip
+def test_reward_and_judge_have_to_go_together(keywords: dict[str, Any], told: str):
+    with pytest.raises(OptionError, match=told):
+        make(**keywords)
+
+
+@pytest.mark.parametrize(("judge", "rewards"), [(WORDS, ("sheet", "none")), (None, ("judge",))])
+def test_an_episode_cannot_be_paid_in_another_way_if_that_needs_another_judge(judge: Any, rewards: tuple[str, ...]):
+    env = make(judge=judge)
+    for reward in rewards:
+        with pytest.raises(OptionError, match=f"reward='{reward}' does not go with (a|no) judge of the environment"):
+            env.reset(options={"reward": reward})
 
 
 def test_a_folder_of_templates_changes_what_is_read(tmp_path):

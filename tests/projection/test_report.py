@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 from pathlib import Path
 
 import pytest
 
-from inquitree_gym.projection.results import AUC, f1_at
+from inquitree_gym.projection.results import AUC
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.results import ReportOptions, ScoredRun, load_run, summarise, write_report
 from inquitree_gym.results.cutoff import load_models
-from inquitree_gym.results.logs import find_logs
-from inquitree_gym.results.offline_judging import judge_texts, stated_texts
 from inquitree_gym.results.viewer import view_run
 from inquitree_gym.trees.disclosure import LEVELS
 from tests.contract.command_line import inquitree
-from tests.projection.projected import PAPERS, UNREADABLE, tell
+from tests.projection.projected import PAPERS, UNREADABLE, fill_in, judge_again, tell
 from tests.projection.tasks import WORDS
-from tests.results.browser import CHROMIUM, PHONE, open_browser
 from tests.results.drawing import drawing
 from tests.results.html import read_page
 
@@ -42,21 +38,11 @@ def run(logs: Path) -> ScoredRun:
     return load_run(logs)
 
 
-def reported(run: ScoredRun, folder: Path) -> list[Path]:
-    options = ReportOptions(paired=True, models=load_models(), own={"projection": {"example": "paper2"}})
-    return write_report([run], folder / "out.html", options)
-
-
 @pytest.fixture(scope="module")
 def files(run: ScoredRun, tmp_path_factory) -> list[Path]:
-    return reported(run, tmp_path_factory.mktemp("report"))
-
-
-@pytest.fixture(scope="module")
-def pictured(run: ScoredRun, tmp_path_factory) -> list[Path]:
-    """The same report, with its figures."""
+    options = ReportOptions(paired=True, models=load_models(), own={"projection": {"example": "paper2"}})
     with drawing():
-        return reported(run, tmp_path_factory.mktemp("pictured"))
+        return write_report([run], tmp_path_factory.mktemp("report") / "out.html", options)
 
 
 def test_the_page_holds_the_tables_and_figures_of_the_paper(files: list[Path], run: ScoredRun):
@@ -68,16 +54,13 @@ def test_the_page_holds_the_tables_and_figures_of_the_paper(files: list[Path], r
     means = [row.estimates[AUC].mean for row in summarise(run.scores)]
     assert all(f"{mean:.3f}" in page.text for mean in means if mean is not None)
     assert "6 texts of whole ones could not be scored by the judge" in page.text
-
-
-@pytest.mark.e2e
-def test_a_figure_names_the_coin(pictured: list[Path]):
-    assert "coin, analytic" in (pictured[-2] / "f1-0.svg").read_text(encoding="utf-8")
+    assert "coin, analytic" in (files[-2] / "f1-0.svg").read_text(encoding="utf-8")
 
 
 def test_every_table_and_figure_names_the_judge_and_its_version(files: list[Path]):
     for table in files[-1].glob("*.md"):
-        judged = not table.name.startswith(("cost", "missing", "example-true-claims"))
+        unjudged = ("cost", "missing", "example-true-claims", "settings-sheets", "settings-probabilities")
+        judged = not table.name.startswith(unjudged)
         assert ("judged by partial v3" in table.read_text(encoding="utf-8")) == judged, table.name
     page = read_page(files[0])
     assert all("judged by partial v3" in (a["aria-label"] or "") for tag, a in page.tags if tag == "svg")
@@ -98,22 +81,6 @@ def test_the_example_shows_sentences_claims_and_ratings(files: list[Path], run: 
     assert rows[-1]["projected claim"] == task.claims[-1].contraries[0]
 
 
-def test_numbers_are_unrounded_in_the_csv_files(files: list[Path], run: ScoredRun):
-    with files[2].open(encoding="utf-8") as stream:
-        means = list(csv.DictReader(stream))
-    row = summarise(run.scores)[0]
-    (line,) = (
-        line for line in means
-        if (line["agent"], line["group"], line["measure"]) == (row.agent, row.group, f1_at("null"))
-    )  # fmt: skip
-    assert float(line["mean"]) == row.estimates[f1_at("null")].mean
-    assert float(line["std"]) == row.deviations[f1_at("null")]
-    with files[3].open(encoding="utf-8") as stream:
-        episodes = list(csv.DictReader(stream))
-    assert len(episodes) == len(run.scores)
-    assert {line[f1_at("question")] for line in episodes if line["agent"] == "unread"} == {""}
-
-
 def test_other_formulas_are_named_on_the_page_and_in_the_csv_files(run: ScoredRun, tmp_path: Path):
     options = ReportOptions(own={"projection": {"variant": "strict", "auc": "mean"}})
     page, _, *files = write_report([run], tmp_path, options)
@@ -123,6 +90,50 @@ def test_other_formulas_are_named_on_the_page_and_in_the_csv_files(run: ScoredRu
     for file in files[:2]:
         lines = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
         assert {line["formulas"] for line in lines} == {"strict F1, AUC as the mean of the levels"}
+
+
+# Sheets
+
+
+@pytest.fixture(scope="module")
+def sheets(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("sheets")
+    fill_in(folder, "rising", RISING, PAPERS[:2])
+    fill_in(folder, "unread", RISING | {"question": -1.0}, PAPERS[:2])
+    return folder
+
+
+def test_a_report_on_sheets_shows_their_scores_and_those_of_the_probabilities(sheets: Path, tmp_path: Path):
+    with drawing():
+        files = write_report([load_run(sheets)], tmp_path / "out.html", ReportOptions(paired=True))
+    page = read_page(files[0])
+    assert [a["id"] for tag, a in page.tags if tag == "section"] == [
+        "leaderboard", "tasks", "comparison", "sheets", "example", "cutoff", "cost", "missing", "threats", "settings",
+    ]  # fmt: skip
+    assert {file.name for file in files[-2].glob("*.svg")} >= {"return.svg", "sheets.svg", "brier.svg"}
+    assert not (files[-2] / "auc.svg").exists(), "nothing was judged"
+    assert "judged by" not in page.text
+    with (files[-1] / "sheets-sheets-by-level.csv").open(encoding="utf-8") as stream:
+        lines = {line["agent"]: line for line in csv.DictReader(stream)}
+    assert (float(lines["rising"]["sheet_brier, procedure"]), lines["unread"]["sheet_brier, question"]) == (0, "")
+    with (files[-1] / "example-sheets.csv").open(encoding="utf-8") as stream:
+        rows = [line for line in csv.DictReader(stream) if (line["agent"], line["level"]) == ("rising", "procedure")]
+    *answered, last = load_task(PAPERS[0]).claims
+    assert [line["statement chosen"] for line in rows] == [*(claim.text for claim in answered), ""]
+    assert [line["right"] for line in rows] == ["yes"] * len(answered) + [""]
+    assert rows[-1]["true claim"] == last.text
+
+
+def test_the_page_of_an_episode_shows_its_sheets_and_what_could_not_be_read(sheets: Path, tmp_path: Path):
+    view_run(sheets, tmp_path)
+    page = read_page(tmp_path / "index-episodes" / f"{PAPERS[0]}-unread.html")
+    claim = load_task(PAPERS[0]).claims[0]
+    for told in ("Sheets by level", "Answers to the sheet", claim.text, claim.contraries[0], "Return = "):
+        assert told in page.text
+    assert page.text.count("an answer must be an item's number and a letter") == 2, "asked for twice"
+    assert page.has("article", id="turn-7")
+    assert "Ratings of the claims" not in page.text
+    assert "AUC" not in page.text
 
 
 # The viewer
@@ -145,27 +156,11 @@ def test_the_list_and_the_pages_of_episodes_show_projections(logs: Path, tmp_pat
 
 def test_a_page_shows_the_ratings_of_the_judge_that_was_chosen(tmp_path: Path):
     tell(tmp_path, "unread", RISING | {"question": -1.0}, PAPERS[:1])
-    logs = find_logs(tmp_path)
-    asyncio.run(judge_texts(tmp_path, stated_texts(logs, "projection"), WORDS, 1, lambda name: None, "projection"))
+    judge_again(tmp_path, WORDS)
     told = read_page(view_run(tmp_path, judge="words")).text
     assert "judged by words v1" in told
     assert "The judge could not score" not in told
     assert "The judge could not score" in read_page(view_run(tmp_path)).text
-
-
-@pytest.mark.e2e
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-def test_a_browser_shows_the_pages_without_a_fault(logs: Path, pictured: list[Path], tmp_path: Path):
-    view_run(logs, tmp_path)
-    episode = tmp_path / "index-episodes" / "paper2-rising.html"
-    with open_browser() as tab:
-        tab.open(episode.as_uri())
-        tab.press("ArrowRight")
-        assert tab.run("location.hash") == "#turn-2"
-        for page in (pictured[0], tmp_path / "index.html", episode):
-            tab.open(page.as_uri(), PHONE)
-            assert tab.run("document.documentElement.scrollWidth") <= PHONE[0]
-        assert tab.faults == []
 
 
 # The command line

@@ -1,8 +1,7 @@
-"""Results of projections: the paper's averages, unscored projections apart, pairs of players, other judges."""
+"""Results of projections: sheets, the paper's averages, unscored projections apart, pairs, other judges."""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,28 +9,28 @@ import numpy as np
 import pytest
 
 from inquitree_gym.errors import JudgeError, OptionError
-from inquitree_gym.judging.judgement import InProcessJudge
+from inquitree_gym.projection.judges.alignment import level_weights
 from inquitree_gym.projection.results import (
     AUC,
     COIN_F1,
     RESULTS,
+    RETURN,
     LevelScore,
     ProjectionDetail,
     ProjectionScores,
     anchoring,
+    brier_at,
     f1_at,
     normalised_at,
+    sheet_at,
 )
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.results.comparison import compare_agents, differences_table
-from inquitree_gym.results.cutoff import load_models, split_by_cutoff
 from inquitree_gym.results.load import ScoredRun, load_run
-from inquitree_gym.results.logs import find_logs
-from inquitree_gym.results.offline_judging import judge_texts, stated_texts
 from inquitree_gym.results.score import EpisodeCost, Score
 from inquitree_gym.results.summary import POOLED, SettingSummary, mean_of_groups, summarise, summary_table
 from inquitree_gym.trees.disclosure import LEVELS
-from tests.projection.projected import PAPERS, tell, tell_one
+from tests.projection.projected import PAPERS, fill_in, judge_again, tell, tell_one
 from tests.projection.tasks import WORDS
 
 RISING = {"question": 0.0, "null": 0.5, "procedure": 1.0}
@@ -49,7 +48,7 @@ def score(f1: tuple[float, ...], domain: str = "d", task: str = "t") -> Projecti
     return Score(
         kind="projection", task=task, version=1, group=domain, published="2020", agent="a", model=None, effort=None,
         config={}, cell={}, limit="", rules="sentence", seed=0, judge="local", judge_version=1, values={},
-        detail=ProjectionDetail(levels), turns=len(levels), unscored=0, cost=EpisodeCost.total([]),
+        detail=ProjectionDetail(levels, ()), turns=len(levels), unscored=0, cost=EpisodeCost.total([]),
     )  # fmt: skip
 
 
@@ -103,14 +102,6 @@ def test_the_deviation_is_over_papers_with_the_divisor_n():
     middle = (0.25 + 0.9) / 2
     expected = np.sqrt(((0.15**2) + (0.25 - middle) ** 2 + (0.9 - middle) ** 2) / 2)
     assert row(rows, "a", MEAN).deviations[f1_at("question")] == pytest.approx(expected)
-
-
-def test_repeats_of_one_paper_are_one_paper():
-    twice = [score((0.2, 0, 0)), replace(score((0.4, 0, 0)), seed=1), score((0.9, 0, 0), task="other")]
-    found = row(summarise(twice), "a", "d")
-    assert (found.tasks, found.episodes) == (2, 3)
-    assert found.estimates[f1_at("question")].mean == pytest.approx((0.3 + 0.9) / 2)
-    assert found.deviations[f1_at("question")] == pytest.approx(0.3)
 
 
 def test_unscored_projections_are_counted_and_in_no_mean(run: ScoredRun):
@@ -177,24 +168,47 @@ def test_anchoring_is_the_conversation_minus_no_memory(tmp_path: Path):
     assert found.estimates[f1_at("null")].mean == pytest.approx(-0.5, abs=0.05)
 
 
-def test_papers_are_split_at_the_cutoff_of_the_model(tmp_path: Path):
-    tell(tmp_path, "llm", RISING, PAPERS, model="openai/o3")
-    tell(tmp_path, "llm", RISING, PAPERS[:1], model="nobody/knows")
-    found = split_by_cutoff(load_run(tmp_path).scores, load_models())
-    (split,) = found.splits
-    assert set(split.difference) == {*(f"F1, {level}" for level in LEVELS), AUC}
-    before = [paper for paper in PAPERS if load_task(paper).paper.published.written < "2024-06"]
-    assert (split.before[AUC].trees, split.after[AUC].trees) == (len(before), len(PAPERS) - len(before))
-    assert found.unnamed == {"nobody/knows": 1}
+# Sheets
+
+
+def test_sheets_are_scored_by_level_and_their_probabilities_apart(tmp_path: Path):
+    fill_in(tmp_path, "rising", RISING, PAPERS[:2])
+    fill_in(tmp_path, "oracle", dict.fromkeys(LEVELS, 1.0), PAPERS[:2])
+    fill_in(tmp_path, "unread", FIRST_UNREAD, PAPERS[:2])
+    scores = load_run(tmp_path).scores
+    found = {(each.task, each.agent): each for each in scores}
+    for task in map(load_task, PAPERS[:2]):
+        claims = task.claims
+        shares = [-1 / len(claim.contraries) for claim in claims[:-1]]
+        right = round(len(claims) / 2)
+        middle = right - (right == len(claims))
+        expected = [sum(shares), middle + sum(shares[middle:]), len(shares)]
+        rising, oracle, unread = (found[task.id, name] for name in ("rising", "oracle", "unread"))
+        by_level = [each / len(claims) for each in expected]
+        assert [rising.values[sheet_at(level)] for level in LEVELS] == pytest.approx(by_level)
+        assert rising.values[RETURN] == pytest.approx(level_weights(3) @ by_level)
+        briers = [1, 1 - middle / len(shares), 0]
+        assert [rising.values[brier_at(level)] for level in LEVELS] == pytest.approx(briers)
+        assert oracle.values[RETURN] == pytest.approx(len(shares) / len(claims))
+        assert (unread.values[sheet_at("question")], unread.values[brier_at("question")]) == (0, None)
+        assert [each.level for each in unread.detail.sheets] == list(LEVELS), "the sheet that was asked for again"
+    assert {each.judged_by for each in scores} == {""}
+    assert {each.rules for each in scores} == {"claims, reward sheet"}
+    assert {each.values[name] for each in scores for name in (AUC, *map(f1_at, LEVELS))} == {None}
+    table = [" ".join(line) for line in summary_table(summarise(scores), RESULTS.shown, RESULTS)]
+    assert all(name in table[0] for name in (RETURN, sheet_at("null")))
+
+
+def test_a_judge_of_episodes_with_sheets_judges_the_first_projection_and_gives_no_area(tmp_path: Path):
+    fill_in(tmp_path, "rising", RISING, PAPERS[:1])
+    assert judge_again(tmp_path, WORDS) == [1, 0, 0]
+    (found,) = load_run(tmp_path, judge="words").scores
+    assert [each.level for each in found.detail.levels] == ["question"]
+    assert (found.values[f1_at("question")], found.values[f1_at("null")], found.values[AUC]) == (0, None, None)
+    assert found.values[RETURN] is not None
 
 
 # Other judges
-
-
-def judge_again(folder: Path, judge: InProcessJudge) -> list[int]:
-    logs = find_logs(folder)
-    done = asyncio.run(judge_texts(folder, stated_texts(logs, "projection"), judge, 2, lambda name: None, "projection"))
-    return [done.judged, done.found, done.unscored]
 
 
 def test_another_judge_rescores_from_its_file_and_judges_nothing_twice(tmp_path: Path):

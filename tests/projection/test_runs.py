@@ -10,15 +10,13 @@ import pytest
 
 from inquitree_gym.errors import LogError, OptionError, TreeError
 from inquitree_gym.llm import Budget
-from inquitree_gym.results.load import load_run
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.check import read_study
 from inquitree_gym.runner.services import judge_settings
-from inquitree_gym.runs.folder import load_manifest, run_task
 from tests.contract.command_line import inquitree
 from tests.projection.projecting import RIGHT, TASK, Aligner, asked, judges, projections, task_file
-from tests.runner.played import episodes, fingerprints
-from tests.servers import KEY, Service, failed
+from tests.runner.played import episodes
+from tests.servers import KEY, Service
 
 CLAIMS = len(TASK.claims)
 
@@ -37,16 +35,16 @@ def aligning(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_study_of_projections_says_so_in_its_file(tmp_path: Path):
     file = tmp_path / "study.toml"
     file.write_text(
-        'env = "projection"\nagents = ["empty", "llm"]\ntrees = ["2", "paper8"]\nseeds = 2\n'
-        'levels = ["question", "procedure"]\nform = "claims"\nreward = "end"\n'
+        'env = "projection"\nagents = ["null", "llm"]\ntrees = ["2", "paper8"]\nseeds = 2\n'
+        'levels = ["question", "procedure"]\nform = "claims"\nreward = "judge"\n'
         'judge = {model = "gpt-4o-mini", alignment = "table", ratings = "real", undirected = -1, repeat = 2}\n'
         '[[models]]\nmodel = "gpt-4o"\nmemory = "conversation"\nreply = "thought"\n'
     )
     study = read_study(file)
     assert [spec.file_name for spec in study.specs()][:3] == [
-        "paper2_empty_s0.jsonl", "paper2_empty_s1.jsonl", "paper2_llm_gpt-4o_s0.jsonl",
+        "paper2_null_s0.jsonl", "paper2_null_s1.jsonl", "paper2_llm_gpt-4o_s0.jsonl",
     ]  # fmt: skip
-    assert study.settings.all_rules() == {"levels": ["question", "procedure"], "form": "claims", "reward": "end"}
+    assert study.settings.all_rules() == {"levels": ["question", "procedure"], "form": "claims", "reward": "judge"}
     judge = judge_settings(study)
     assert judge.judge_name == "llm:gpt-4o-mini"
     assert (judge.alignment, judge.ratings, judge.repeat) == ("table", "real", 2)
@@ -72,6 +70,8 @@ def test_a_study_of_projections_says_so_in_its_file(tmp_path: Path):
             {"judge": {"model": "gpt-4o", "alignment": "list"}},
             r"judge of the study cannot be asked; alignment: needs 'pairs' or 'table'",
         ),
+        ({"judge": "local"}, "judge of a study must be 'llm:MODEL'"),
+        ({"agents": ("optimist",)}, "no agent is called 'optimist'"),
         ({"env": "essay"}, "no kind of environment is called 'essay'"),
         ({"trees": ("bread",)}, "bread"),
     ],
@@ -84,32 +84,20 @@ def test_settings_that_projections_do_not_have_are_told(settings: dict[str, Any]
 # Runs
 
 
-@pytest.mark.weights
 def test_rules_hold_for_every_episode(tmp_path: Path):
-    rules = {"levels": ("procedure", "question"), "form": "claims", "reward": "end"}
+    rules = {"levels": ("procedure", "question"), "form": "claims", "reward": "none"}
     run_study(projections(**rules), tmp_path)
     (episode,) = episodes(tmp_path).values()
     assert episode.header.rules == {**rules, "levels": ["procedure", "question"]}
     assert [turn.event.level for turn in episode.turns] == ["procedure", "question"]
-    assert [turn.reward for turn in episode.turns] == [0.0, 1.0]
-    with pytest.raises(LogError, match="the run has reward=end, this study reward=each"):
-        run_study(projections(**{**rules, "reward": "each"}), tmp_path)
+    with pytest.raises(LogError, match="the run has reward=none, this study reward=sheet"):
+        run_study(projections(**{**rules, "reward": "sheet"}), tmp_path)
 
 
-@pytest.mark.weights
-def test_a_run_keeps_its_task_and_refuses_another_version(tmp_path: Path):
-    file = task_file(tmp_path)
-    folder = tmp_path / "run"
-    run_study(projections("empty", trees=(str(file),)), folder)
-    assert run_task(folder, load_manifest(folder), TASK.id) == TASK
-    file.unlink()
-    (row,) = load_run(folder).scores
-    assert load_run(folder).tasks == {("projection", row.task): TASK}
-    task_file(tmp_path, topic="Bread again")
-    with pytest.raises(LogError, match=f"a tree was changed|{TASK.id} has the digest"):
-        run_study(projections("empty", "oracle", trees=(str(file),)), folder)
-    summary = run_study(projections("empty", trees=(str(file),)), folder, RunOptions(as_new_version=True))
-    assert (summary.played, len(list((folder / "tasks").iterdir()))) == (1, 2)
+def test_the_default_study_pays_sheets(tmp_path: Path):
+    run_study(projections("oracle", "reversed", "coin"), tmp_path)
+    returns = {episode.header.agent["name"]: episode.footer.episode_return for episode in episodes(tmp_path).values()}
+    assert returns["oracle"] == 1 > returns["coin"] > returns["reversed"] >= -1
 
 
 # Models
@@ -125,8 +113,8 @@ def test_a_model_projects_and_another_judges_and_nothing_is_paid_twice(aligning:
     assert run_study(study, folder, RunOptions(budget=budget)) == RunSummary(played=1, found=0)
     (episode,) = episodes(folder).values()
     assert episode.actions == (RIGHT,) * 3
-    assert [turn.reward for turn in episode.turns] == [0.25, 0.5, 0.25]
-    assert [turn.event.pair_ratings for turn in episode.turns] == [((1.0, 1.0),) * CLAIMS] * 3
+    assert [turn.reward for turn in episode.turns] == [0, 0, 1]
+    assert [turn.event.judged.pair_ratings for turn in episode.turns] == [((1.0, 1.0),) * CLAIMS] * 3
     assert (episode.judge or {})["name"] == "llm:gpt-4o-mini"
     assert KEY not in (folder / "run.json").read_text()
     assert budget.usage.replies == len(aligning.requests)
@@ -135,19 +123,6 @@ def test_a_model_projects_and_another_judges_and_nothing_is_paid_twice(aligning:
     sent = len(aligning.requests)
     assert run_study(study, folder) == RunSummary(played=0, found=1)
     assert len(aligning.requests) == sent
-
-
-@pytest.mark.e2e
-def test_a_judge_that_dies_half_way_costs_only_the_missing_replies(aligning: Service, tmp_path: Path):
-    study = projections("oracle", judge=asked(aligning, alignment="table"), trees=(str(task_file(tmp_path)),))
-    aligning.planned.extend([lambda: None, failed(500)])
-    summary = run_study(study, tmp_path / "run")
-    assert (len(summary.failures), summary.ended) == (1, "")
-    assert "the judge could not grade a projection" in summary.failures[0].error
-    assert run_study(study, tmp_path / "run") == RunSummary(played=1, found=0)
-    assert len(aligning.requests) == 4 + 1
-    run_study(study, tmp_path / "whole")
-    assert fingerprints(tmp_path / "run") == fingerprints(tmp_path / "whole")
 
 
 # Command line
@@ -159,13 +134,13 @@ def test_the_command_line_runs_projections(aligning: Service, tmp_path: Path):
         "run", "--env", "projection", "--agent", "llm,oracle", "--papers", task_file(tmp_path), "--seeds", 1, "--out",
         tmp_path / "run", "--levels", "question,procedure", "--form", "claims", "--model",
         "gpt-4o-mini", "--base-url", aligning.address, "--memory", "conversation", "--judge", "llm:gpt-4o-mini",
-        "--judge-base-url", aligning.address,
+        "--judge-base-url", aligning.address, "--reward", "judge",
     )  # fmt: skip
     (plan,) = inquitree(*flags, "--dry-run", "--json").json["models"]
     assert plan["least"] == plan["most"]
     assert (plan["episodes"], plan["least"]["requests"]) == (1, 2)
     told = " ".join(inquitree(*flags, "--dry-run").out.split())
-    assert "One request for each level" in told
+    assert "One request for each projection and each sheet" in told
     assert "judges the projections" in told
     assert aligning.requests == []
     done = inquitree(*flags)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
+from inquitree_gym.errors import OptionError
 from inquitree_gym.judging.nli import ENTAILS_AT, LABELS, Probabilities, TextPair
 from inquitree_gym.judging.registry import load_judge, make_judges
 from inquitree_gym.projection.judges.nli import NLIProjectionJudge
 from tests.projection.judges.bread import bread
+from tests.projection.tasks import WORDS
 
 TASK = bread()
 WARM, SALT = (claim.text for claim in TASK.claims[:2])
@@ -57,8 +60,9 @@ def test_claims_that_bear_on_nothing_are_extraneous_up_to_three():
     np.testing.assert_array_equal(found.extras, [0, 0, 0])
 
 
-def test_judges_are_made_by_name_and_once():
-    found = make_judges(["local", "nli:some/model", "local"], task_kind="projection")
-    assert [judge.name for judge in found] == ["local", "nli:some/model"]
-    assert load_judge(found[0]) is found[0]
-    assert found[0].config["embedder"] == "inquitree-judge-1"
+def test_judges_are_made_by_name_and_once_and_none_is_local():
+    found = make_judges(["nli:some/model", "nli:other/model", "nli:some/model"], task_kind="projection")
+    assert [judge.name for judge in found] == ["nli:some/model", "nli:other/model"]
+    assert load_judge(WORDS, task_kind="projection") is WORDS
+    with pytest.raises(OptionError, match=r"no judge is called 'local'; known: nli:MODEL, llm:MODEL"):
+        make_judges(["local"], task_kind="projection")
