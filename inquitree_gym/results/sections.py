@@ -72,6 +72,8 @@ def tasks(report: AnyReport) -> Section:
     charts, tables = [], []
     for title, measure in report.pages.maps(report.results).items():
         means = {row.setting: task_means(_of_setting(report, row.setting), measure) for row in rows}
+        if not any(means.values()):
+            continue
         ranked = _ranked(report, means)
         if report.results.groups:
             found = {task: {head: means[row.setting][task] for head, row in zip(heads, rows, strict=True)
