@@ -21,7 +21,6 @@ HERE = Path(__file__).parent
 BENCHMARKS = (
     "starting",
     "stepping",
-    "projecting",
     "batched",
     "batch",
     "job",

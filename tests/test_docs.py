@@ -263,9 +263,9 @@ def test_the_lines_on_the_page_of_the_logs_are_lines_of_a_log() -> None:
         assert list(record.model_dump()) == list(shown)
     projected = read[3].event
     assert list(projected.model_dump()) == list(records[3]["event"])
-    aligned = recorded_alignment(projected)
+    aligned = recorded_alignment(projected.judged)
     assert aligned is not None
-    assert projected.f1 == pytest.approx(float(aligned.score().f1), abs=1e-4)
+    assert projected.judged.f1 == pytest.approx(float(aligned.score().f1), abs=1e-4)
 
 
 def test_the_page_of_the_logs_names_every_field() -> None:

@@ -105,8 +105,8 @@ def test_the_curriculum_compares_with_chance_on_unseen_trees_and_papers(run, tmp
 def test_ppo_solves_projections_at_the_procedure_and_stays_at_chance_before(run, tmp_path, capsys):
     run("projection_ppo.py", "--deducible", "1", "--steps", "150000", "--out", "kept")
     question, null, procedure = json.loads((tmp_path / "kept" / "learned.json").read_text())["1"]
-    assert question == pytest.approx(0.5, abs=0.05)
-    assert null == pytest.approx(0.5, abs=0.05)
+    assert question == pytest.approx(0, abs=0.1)
+    assert null == pytest.approx(0, abs=0.1)
     assert procedure >= 0.9
     assert "| PPO, deducible 1 | " in capsys.readouterr().out
     assert (tmp_path / "kept" / "learned.svg").read_text().lstrip().startswith("<?xml")
@@ -115,5 +115,5 @@ def test_ppo_solves_projections_at_the_procedure_and_stays_at_chance_before(run,
 def test_ppo_learns_nothing_where_no_sign_can_be_known(run, tmp_path):
     run("projection_ppo.py", "--deducible", "0", "--claims", "3", "--seed", "2", "--steps", "30000", "--out", "kept")
     found = json.loads((tmp_path / "kept" / "learned.json").read_text())["0"]
-    assert max(found) <= 0.55, "never above chance"
+    assert max(map(abs, found)) <= 0.1, "never above chance"
     assert "best possible, deducible 0" in (tmp_path / "kept" / "learned.md").read_text()

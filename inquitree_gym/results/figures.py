@@ -214,7 +214,11 @@ def levels(
 
 
 def dots(name: str, measure: str, found: Mapping[str, Mapping[str, float]]) -> Chart:
-    """Return a chart with one row per label, from the top, and a mark in [0, 1] for each series that has a value."""
+    """Return a chart with one row per label, from the top, and a mark in [-1, 1] for each series that has a value.
+
+    The axis begins at 0 where no value is below.
+    """
+    low = min((value for row in found.values() for value in row.values()), default=0.0)
     series = list(dict.fromkeys(each for row in found.values() for each in row))
 
     def draw(axes: Axes) -> None:
@@ -223,7 +227,7 @@ def dots(name: str, measure: str, found: Mapping[str, Mapping[str, float]]) -> C
             shown = [(row[each], place) for row, place in zip(found.values(), places, strict=True) if each in row]
             colour, marker = SERIES[number % len(SERIES)], MARKERS[number % len(MARKERS)]
             axes.plot(*zip(*shown, strict=True), marker, color=colour, markersize=6, alpha=0.8, label=short(each))
-        axes.set(xlabel=measure, xlim=(-0.03, 1.03))
+        axes.set(xlabel=measure, xlim=(min(0.0, low) - 0.03, 1.03))
         draw_legend(axes)
 
     return Chart(name, measure, draw, _height(len(found)) + 0.22 * ((len(series) + 1) // 2))
