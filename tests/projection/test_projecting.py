@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from inquitree_gym.baselines import PROJECTION_AGENT_NAMES, ProjectingBaseline, make_agent
+from inquitree_gym.baselines import PROJECTION_AGENT_NAMES, make_agent
 from inquitree_gym.baselines.agent import asks_models
 from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.envs import ProjectionEnv
@@ -170,11 +170,6 @@ def test_retrieval_answers_sheets_by_similarity_and_tells_the_same_again(reader:
     sheets = [turn.event.sheet.choices for turn in first.turns if turn.event.kind == "sheet"]
     assert len(sheets) == 3
     assert None not in {choice for choices in sheets for choice in choices}
-
-
-def test_a_class_without_the_name_of_a_baseline_is_told():
-    with pytest.raises(OptionError, match=r"unknown baseline 'coins' \(did you mean 'coin'\?\); known: null"):
-        ProjectingBaseline("coins", TASK)
 
 
 # Earnings on the shipped papers

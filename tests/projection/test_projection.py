@@ -229,16 +229,6 @@ def test_an_episode_cannot_be_paid_in_another_way_if_that_needs_another_judge(ju
             env.reset(options={"reward": reward})
 
 
-def test_a_folder_of_templates_changes_what_is_read(tmp_path):
-    (tmp_path / "projection_end.md").write_text("⚑ Bye.", encoding="utf-8")
-    ours, theirs = (trajectory(make(prompts=prompts), 1, [RIGHT] * 3) for prompts in (None, tmp_path))
-    assert theirs[:-1] == ours[:-1]
-    assert theirs[-1] == ("⚑ Bye.", *ours[-1][1:])
-    (tmp_path / "projections.md").write_text("x", encoding="utf-8")
-    with pytest.raises(OptionError, match=r"projections\.md' is not a known template .did you mean 'projection'"):
-        make(prompts=tmp_path)
-
-
 # Views
 
 
