@@ -15,7 +15,6 @@ from pathlib import Path
 
 import gymnasium as gym
 import torch
-from inquitree_gym.projection.judges.chance import chance_f1
 from stable_baselines3 import PPO
 
 import inquitree_gym  # noqa: F401  (registers the environments)

@@ -64,8 +64,8 @@ RULES: dict[str, dict[str, Any]] = {
 }
 """Further rules, which agents play on the trees of `SMALL_TREES`."""
 PROJECTORS = (
-    ("oracle", 0), ("coin", 0), ("coin", 1), ("coin", 2), ("null", 0), ("negate-null", 0), ("other-paper", 0),
-    ("retrieval", 0), ("empty", 0),
+    ("oracle", 0), ("coin", 0), ("coin", 1), ("coin", 2), ("null", 0), ("reversed", 0), ("other-paper", 0),
+    ("retrieval", 0),
 )  # fmt: skip
 """Agents that play every projection task, with their seeds."""
 ORDERS = {"plain": ("question", "null", "procedure"), "swapped": ("procedure", "question", "null")}
@@ -119,7 +119,7 @@ def play(work: Work) -> Cases:
         yield f"{tree} {agent} {name}", told(f"InquiTree-{tree}-v0", agent, 7, rules)
     forms = (("sentence", "plain"), ("claims", "swapped")) if work.fast else product(("sentence", "claims"), ORDERS)
     for tree, (form, order), (agent, seed) in product(work.trees, forms, PROJECTORS):
-        rules = {"form": form, "levels": ORDERS[order], "reward": "each" if order == "plain" else "end"}
+        rules = {"form": form, "levels": ORDERS[order], "reward": "sheet" if order == "plain" else "none"}
         name = f"projection {tree} {agent} {seed} {form} {order}"
         yield name, told(f"ProjectionBench-{tree}-v0", agent, seed, rules)
 
@@ -136,16 +136,14 @@ def told(env_id: str, agent: str, seed: int, rules: dict[str, Any]) -> str:
 def arrays(work: Work) -> Cases:
     """Yield masked random steps of many environments, and of single ones, in the discrete views."""
     inquiry = {"tree": ["paper2", "paper12"], "fake_level": 3}
-    projection = {"task": ["paper2", "paper12"]}
     views: dict[str, tuple[str, dict[str, Any]]] = {
         "inquiry": ("InquiTree-menu-v0", inquiry),
-        "inquiry index": ("InquiTree-menu-v0", inquiry | {"observation": "index", "rules": "paper"}),
-        "projection": ("ProjectionBench-menu-v0", projection),
+        "inquiry index": ("InquiTree-menu-v0", inquiry | {"observation": "index", "reruns": "recall"}),
         "worlds": ("ProjectionBench-synthetic-menu-v0", {"claims": (2, 6), "deducible": 0.5}),
     }
     for (name, (env_id, keywords)), mode in product(views.items(), MODES[:1] if work.fast else MODES):
         yield f"{name} {mode}", stepped(gym.make_vec(env_id, 64, autoreset_mode=mode, **keywords), 300)
-    for name in ("inquiry", "projection", "worlds"):
+    for name in ("inquiry", "worlds"):
         env_id, keywords = views[name]
         batch = stepped(gym.make_vec(env_id, 4, **keywords), 60, infos=False)
         singles = stepped(gym.make_vec(env_id, 4, "sync", **keywords), 60, infos=False)

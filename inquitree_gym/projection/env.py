@@ -113,7 +113,7 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
             OptionError: an unknown keyword, or a value out of range.
             TreeError: a task is unknown or invalid.
         """
-        self.rules = ProjectionRules(levels=levels, form=form, reward=_reward_of(reward, judge))
+        self.rules = ProjectionRules(levels=levels, form=form, reward=reward_of(reward, judge))
         self.judging = None if judge is None else AskedJudge.load(judge, self.kind)
         """The judge that sets the reward. None where no judge does."""
         templates = projection_prompts(prompts)
@@ -225,7 +225,7 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
         return info
 
 
-def _reward_of(reward: str | None, judge: object) -> Any:
+def reward_of(reward: Reward | None, judge: object) -> Reward:
     """Return what pays. Raise `OptionError` where reward and judge do not go together."""
     if reward == "judge" and judge is None:
         raise OptionError("reward='judge' needs judge=..., such as 'llm:MODEL', or leave both out for sheets")

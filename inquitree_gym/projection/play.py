@@ -10,7 +10,7 @@ from inquitree_gym.baselines.llm import ChatAgent
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judging.judgement import LOCAL
 from inquitree_gym.projection.agents import PROJECTING_NAMES, ProjectingBaseline, ProjectingLLMAgent
-from inquitree_gym.projection.env import ProjectionEnv
+from inquitree_gym.projection.env import ProjectionEnv, reward_of
 from inquitree_gym.projection.observations import TEMPLATE_NAMES, projection_prompts
 from inquitree_gym.projection.runtime import ProjectionRuntimes, ProjectionState
 from inquitree_gym.projection.settings import ProjectionRules, ProjectionSettings
@@ -44,7 +44,7 @@ class ProjectionPlay:
         prompts = projection_prompts(shared.prompts)
         runtimes = ProjectionRuntimes(prompts)
         judge = None if shared.judge == LOCAL else shared.judge
-        rules = settings.all_rules() | ({} if judge is None else {"reward": "judge"})
+        rules = settings.all_rules() | {"reward": reward_of(settings.reward, judge)}
 
         def make(task: ProjectionTask) -> ProjectionEnv:
             env = ProjectionEnv(task, judge=judge, **rules)

@@ -106,13 +106,14 @@ class ProjectionSettings(KindSettings):
     form: Form = Field(
         default="sentence", description="Form of a projection: all claims in one sentence, or one claim per line."
     )
-    reward: Reward = Field(
-        default="sheet", description="What pays: a sheet after each projection, the judge, or none, as in the paper."
+    reward: Reward | None = Field(
+        default=None,
+        description="What pays: sheet, judge, or none, as in the paper; judge where the study has one by default.",
     )
 
     def all_rules(self) -> dict[str, Any]:
         """Return the rules."""
-        return {"levels": list(self.levels), "form": self.form, "reward": self.reward}
+        return {"levels": list(self.levels), "form": self.form, "reward": self.reward or "sheet"}
 
 
 SETTINGS = ProjectionSettings

@@ -79,7 +79,7 @@ def test_a_world_is_a_valid_task_in_the_form_of_the_disclosures(seed, chosen):
     assert len({claim.dependent for claim in told.claims}) == len(told.claims)
     for claim in told.claims:
         assert claim.text.removesuffix(".")[1:] in told.outcome
-        assert len(claim.contraries) == 2
+        assert len(claim.contraries) == 1
         assert claim.text not in claim.contraries
 
 
@@ -111,10 +111,10 @@ def test_the_outcome_and_the_hypothesis_say_the_true_signs():
 
 
 def test_a_seed_gives_the_same_bytes_everywhere():
-    assert synthetic_task(4).digest == "c2d103ae78975bfb2a256509c64779aa318e52946e186f6c42ecc792e1596e5f"
+    assert synthetic_task(4).digest == "f9b08b76d058fca78b6c5d1366c392e28ea1043278e2461931b594e495bf3569"
     assert (
         synthetic_task(2**63 - 1, WorldSettings(claims=(2, 9), deducible=0.4)).digest
-        == "57210e81efa59848f1d3f51847727bf420dde51eb802b1405a598cd5289637f6"
+        == "0596acce4e4a13ba38c4cdd0f0ef36de96934f14b2fc2b2c07a5181d639ce6d0"
     )
 
 
