@@ -138,7 +138,7 @@ def arrays(work: Work) -> Cases:
     inquiry = {"tree": ["paper2", "paper12"], "fake_level": 3}
     views: dict[str, tuple[str, dict[str, Any]]] = {
         "inquiry": ("InquiTree-menu-v0", inquiry),
-        "inquiry index": ("InquiTree-menu-v0", inquiry | {"observation": "index", "reruns": "recall"}),
+        "inquiry index": ("InquiTree-menu-v0", inquiry | {"observation": "index", "reruns": "match"}),
         "worlds": ("ProjectionBench-synthetic-menu-v0", {"claims": (2, 6), "deducible": 0.5}),
     }
     for (name, (env_id, keywords)), mode in product(views.items(), MODES[:1] if work.fast else MODES):

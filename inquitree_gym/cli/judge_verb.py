@@ -55,10 +55,7 @@ _CHAT_FLAGS = {"base_url", "reasoning_effort", "reply_tokens", "max_cost", "max_
 
 JudgeOption = Annotated[
     str | None,
-    typer.Option(
-        "--judge",
-        help="Judges, comma-separated: nli:MODEL, llm:MODEL or others; by default the own one of a kind, if it has one.",
-    ),
+    typer.Option("--judge", help="Judges, comma-separated: nli:MODEL, llm:MODEL or others; a kind's own by default."),
 ]
 MaxConcurrencyOption = Annotated[
     int, typer.Option("--max-concurrency", min=1, help="Conclusions judged at the same time.")

@@ -110,7 +110,7 @@ def test_a_report_on_sheets_shows_their_scores_and_those_of_the_probabilities(sh
     assert [a["id"] for tag, a in page.tags if tag == "section"] == [
         "leaderboard", "tasks", "comparison", "sheets", "example", "cutoff", "cost", "missing", "threats", "settings",
     ]  # fmt: skip
-    assert {file.name for file in files[-2].glob("*.svg")} >= {"return.svg", "sheets.svg", "brier.svg"}
+    assert {file.name for file in files[-2].glob("*.svg")} >= {"return.svg", "sheet-score.svg", "sheet-brier.svg"}
     assert not (files[-2] / "auc.svg").exists(), "nothing was judged"
     assert "judged by" not in page.text
     with (files[-1] / "sheets-sheets-by-level.csv").open(encoding="utf-8") as stream:
