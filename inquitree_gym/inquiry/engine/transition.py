@@ -253,6 +253,8 @@ def advance(  # noqa: C901  (one function for the sake of speed)
             if tables[table + ITEMS]:
                 kind, node = EXAM_SHOWN, 0
         elif decision != DECIDES_NOTHING and rows[row + KIND] != EXAM_ASKED_AGAIN:
+            # The whole exam takes one turn, and one more where it is asked for again at once.
+            turn -= int(rows[row + ITEM] > 0)
             kind, node, reason = EXAM_ASKED_AGAIN, rows[row + ITEM], UNREADABLE_SHEET
         else:
             item = table + tables[table + ITEMS_AT] + 4 * rows[row + ITEM]
@@ -263,7 +265,6 @@ def advance(  # noqa: C901  (one function for the sake of speed)
                     if axis >= 0:
                         worth = axis_at + OF_AXIS * axis + (4 if pole == rows[world + axis] else 5)
                         rows[row + POINTS] += rows[earned + axis] * tables[worth]
-            # The whole exam takes one turn.
             turn -= int(rows[row + ITEM] > 0)
             rows[row + ITEM] += 1
             kind = END_SHOWN
