@@ -1,7 +1,7 @@
 """Judge random slices of papers' texts as projections, as in Fig. 2 of ProjectionBench: ``python -m research.slices``.
 
-A slice is a run of consecutive texts of a tree (conclusions, and studies with their true results) that starts anywhere and
-goes on from the first text after the last. F1 should grow with the share of the text.
+A slice is a run of consecutive texts of a tree (conclusions, and studies with their true results) that starts anywhere
+and goes on from the first text after the last. F1 should grow with the share of the text.
 """
 
 from __future__ import annotations

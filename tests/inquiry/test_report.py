@@ -70,7 +70,7 @@ def test_the_page_holds_every_section_and_figure(files: list[Path]):
 def test_figures_take_their_colours_from_the_page(run: ScoredRun, tmp_path: Path):
     page, *_ = write_report([run], tmp_path / "out.html")
     drawn = re.findall(r"<svg.*?</svg>", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(drawn) == 16
+    assert len(drawn) == 14
     assert all("var(--ink)" in svg for svg in drawn)
     assert not [found for svg in drawn for found in re.findall(r"(?:fill|stroke): #(?!fff)\w+", svg)]
 

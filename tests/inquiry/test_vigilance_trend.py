@@ -150,7 +150,7 @@ def test_stated_beliefs_have_a_table_of_their_own(run: ScoredRun):
 @pytest.mark.usefixtures("drawn")
 def test_the_page_draws_them_and_the_csv_holds_them(run: ScoredRun, tmp_path: Path):
     page, *others = write_report([run], tmp_path / "r.html")
-    assert len([a for tag, a in read_page(page).tags if tag == "svg"]) == 5 + 5 + 1 + 2 + 2
+    assert len([a for tag, a in read_page(page).tags if tag == "svg"]) == 4 + 4 + 1 + 2 + 2
     (table,) = (file for file in others if file.name == "r-vigilance.csv")
     lines = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
     assert {line["agent"] for line in lines} == {"'=fading"}, "no formula for a spreadsheet"

@@ -198,7 +198,7 @@ def test_the_section_shows_splits_controls_and_what_is_left_out(scores: list[Epi
     ):
         assert wanted in page.text
     drawn = [a["aria-label"] for tag, a in page.tags if tag == "svg"]
-    assert sum("before the cutoff and after it" in label for label in drawn) == 4
+    assert sum("before the cutoff and after it" in label for label in drawn) == 3
     (table,) = [file for file in files if file.name == "report-cutoff.csv"]
     lines = list(csv.DictReader(io.StringIO(table.read_text())))
     assert len(lines) == 2 * len(RESULTS.split) * 3
