@@ -77,8 +77,8 @@ RUNS = {
 """Papers, agents of each kind, fake levels and the number of seeds of the runs whose results count."""
 DIFFICULTIES: dict[str, dict[str, Any]] = {
     "default": {},
-    "layered": {"subtopics": (3, 12), "topology": "layered", "density": 0.7, "nearness": 0.5, "studies": (1, 4)},
-    "chain": {"subtopics": 5, "topology": "chain", "fakes": 4, "null_share": 0.1, "noise": 0.3, "shuffled": True},
+    "layered": {"subtopics": (3, 12), "topology": "layered", "density": 0.7, "nearness": 0.5, "studies": (1, 3)},
+    "chain": {"subtopics": 5, "topology": "chain", "poles": 3, "null_share": 0.1, "noise": 0.3, "shuffled": True},
 }
 
 
@@ -263,7 +263,7 @@ def results(work: Work) -> Cases:
 
 def results_of(name: str, folder: Path, work: Work) -> Cases:
     """Yield the results of one run by each verb."""
-    for verb in ("judge", "score", "report"):
+    for verb in ("score", "report"):
         found = json.loads(work.inquitree(verb, folder, "--json"))
         yield from columns(f"{name} {verb}", found)
         if verb == "score":
