@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -24,6 +25,14 @@ def splitmix64(*words: int) -> int:
         mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & WORD
         mixed ^= mixed >> 31
     return mixed
+
+
+def draw_orders(options: Sequence[int], *words: int) -> tuple[tuple[int, ...], ...]:
+    """Draw the order of each item's options, of which there are so many, by the hash of words, item and option."""
+    return tuple(
+        tuple(sorted(range(count), key=lambda option: splitmix64(*words, item, option)))
+        for item, count in enumerate(options)
+    )
 
 
 def hash_text(text: str) -> int:

@@ -14,7 +14,7 @@ import typer
 
 from inquitree_gym.cli import output
 from inquitree_gym.judging.judgement import AsyncJudge
-from inquitree_gym.judging.registry import load_judge
+from inquitree_gym.judging.registry import judge_all, load_judge
 from inquitree_gym.kinds import kind
 from inquitree_gym.llm import run_sync
 from inquitree_gym.projection.tasks import load_task
@@ -24,6 +24,8 @@ from inquitree_gym.trees.worlds import actual_world, in_world
 
 SHARES = tuple(tenth / 10 for tenth in range(11))
 """Shares of a paper's text."""
+AT_ONCE = 8
+"""Slices judged at the same time."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -64,7 +66,8 @@ def sliced(tree: Tree, judge: AsyncJudge[Any], draws: int, rng: np.random.Genera
         size = round(share * len(texts))
         starts = rng.integers(len(texts), size=draws).tolist()
         slices = [" ".join(texts[(start + k) % len(texts)] for k in range(size)) for start in starts]
-        judged = [run_sync(judge.judge(task, text)).payload for text in slices]
+        cases = [(task, text) for text in slices]
+        judged = [each.payload for each in run_sync(judge_all(judge.judge, cases, AT_ONCE, lambda *_: None))]
         scores = [float(each.score().f1) for each in judged if each is not None and each.complete]
         yield Slice(tree.id, share, tuple(scores), draws - len(scores))
 

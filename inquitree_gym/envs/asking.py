@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, Self, TypeVar
 
-from inquitree_gym.errors import BudgetError, RewardError, ServiceError
+from inquitree_gym.errors import BudgetError, OptionError, RewardError, ServiceError
 from inquitree_gym.judging.judgement import LOCAL, AsyncJudge, InProcessJudge, Judgement, version_of
 from inquitree_gym.kinds import kind
 from inquitree_gym.text_limits import MAX_ACTION_LENGTH
@@ -111,8 +111,27 @@ class AskedJudge(Generic[T]):
         return judgement
 
 
-def shared_judge(judge: str | AsyncJudge[T], task_kind: str) -> str | AsyncJudge[T]:
+def reward_of(reward: str | None, judge: object, own: str, words: str) -> Any:
+    """Return what pays: ``reward``, by default ``"judge"`` with a judge and ``own`` without one.
+
+    ``words`` name the latter in errors.
+
+    Raises:
+        OptionError: reward and judge do not go together, or the judge is named ``local``, which these kinds lack.
+    """
+    if reward == "judge" and judge is None:
+        raise OptionError(f"reward='judge' needs judge=..., such as 'llm:MODEL', or leave both out for {words}")
+    if reward not in (None, "judge") and judge is not None:
+        raise OptionError(f"judge={judge!r:.80} does nothing with reward={reward!r}; leave one of them out")
+    if judge == LOCAL:
+        raise OptionError(f"no judge is called 'local' here; leave judge out for {words}, or name 'llm:MODEL'")
+    return reward or (own if judge is None else "judge")
+
+
+def shared_judge(judge: str | AsyncJudge[T] | None, task_kind: str) -> str | AsyncJudge[T] | None:
     """Return a judge that several environments share, so that they share its requests. ``local`` stays a name."""
+    if judge is None:
+        return None
     asked = AskedJudge.load(judge, task_kind)
     return judge if asked is None else asked.judge
 

@@ -12,7 +12,7 @@ import gymnasium as gym
 from gymnasium.error import ResetNeeded
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
-from inquitree_gym.envs.asking import AskedJudge
+from inquitree_gym.envs.asking import AskedJudge, reward_of
 from inquitree_gym.envs.text import TextEnv, not_a_text_error
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Event, Phase, Reading, Rules, State
@@ -298,12 +298,7 @@ def _judge_of(reward: str | None, judge: str | AsyncJudge[Any] | None, kind: str
     """Return the judge that sets the reward. None for the exam."""
     if reward not in (None, "exam", "judge"):
         raise OptionError(f"reward must be 'exam' or 'judge', got {reward!r:.80}")
-    if reward == "judge" and judge is None:
-        raise OptionError("reward='judge' needs judge=..., such as 'llm:MODEL', or leave both out for the exam")
-    if reward == "exam" and judge is not None:
-        raise OptionError(f"judge={judge!r:.80} does nothing with reward='exam'; leave one of them out")
-    if judge == LOCAL:
-        raise OptionError("no judge is called 'local' here; leave judge out for the exam, or name 'llm:MODEL'")
+    reward_of(reward, judge, "exam", "the exam")
     return None if judge is None else AskedJudge.load(judge, kind)
 
 

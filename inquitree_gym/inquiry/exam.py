@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from inquitree_gym.seeds import hash_text, splitmix64
+from inquitree_gym.seeds import draw_orders, hash_text
 from inquitree_gym.sheets import Layout, Sheet
 
 if TYPE_CHECKING:
@@ -113,12 +113,8 @@ def draw_layout(exam: Exam, seed: int, tree: str, worlds: str) -> Layout:
         worlds: set of worlds that the episode draws from, such as ``"train"``. It is part of the key, so that the order
             says nothing about the world that another set draws with this seed.
     """
-    words = seed, hash_text(f"{tree}\n{worlds}\nlayout")
-    ranked = [
-        sorted((splitmix64(*words, item, option), option) for option in range(exam.options(item)))
-        for item in range(len(exam.items))
-    ]
-    return tuple(tuple(option for _, option in item) for item in ranked)
+    options = [exam.options(item) for item in range(len(exam.items))]
+    return draw_orders(options, seed, hash_text(f"{tree}\n{worlds}\nlayout"))
 
 
 def axis_points(exam: Exam, sheet: Sheet, world: Sequence[int]) -> tuple[int, ...]:

@@ -51,8 +51,7 @@ class InquiryVectorEnv(TextVectorEnv):
         """
         # Readers and judges are loaded once, so that all inquiries share their requests.
         keywords["reader"] = load_reader(keywords.get("reader", LOCAL)) or LOCAL
-        if (judge := keywords.get("judge")) is not None:
-            keywords["judge"] = shared_judge(judge, InquiryEnv.kind)
+        keywords["judge"] = shared_judge(keywords.get("judge"), InquiryEnv.kind)
         make = partial(env_fn, **keywords)
         super().__init__(num_envs, make, option="tree", task=tree, tasks=trees, autoreset_mode=autoreset_mode)
 

@@ -11,11 +11,11 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from inquitree_gym.embeddings import TextVectors
-from inquitree_gym.envs.asking import AskedJudge, shared_judge
+from inquitree_gym.envs.asking import AskedJudge, reward_of, shared_judge
 from inquitree_gym.envs.text import TextEnv, TextStep, not_a_text_error, under_status
 from inquitree_gym.envs.text_vector import TextVectorEnv
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
+from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.projection.keywords import (
     ProjectionKeywords,
     load_tasks,
@@ -38,6 +38,9 @@ from inquitree_gym.projection.tasks import TaskLike
 from inquitree_gym.sheets import read_sheet
 from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees.disclosure import LEVELS, Level, ProjectionTask
+
+OWN_REWARD = "sheet", "sheets"
+"""Reward without a judge, and the word for it."""
 
 
 class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, ProjectionTransition]):
@@ -113,7 +116,7 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
             OptionError: an unknown keyword, or a value out of range.
             TreeError: a task is unknown or invalid.
         """
-        self.rules = ProjectionRules(levels=levels, form=form, reward=reward_of(reward, judge))
+        self.rules = ProjectionRules(levels=levels, form=form, reward=reward_of(reward, judge, *OWN_REWARD))
         self.judging = None if judge is None else AskedJudge.load(judge, self.kind)
         """The judge that sets the reward. None where no judge does."""
         templates = projection_prompts(prompts)
@@ -183,8 +186,7 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
         self.last_transition = moved._replace(level=levels[number], action=action)
         terminated = runtime.place(moved.state)[0] == len(levels)
         if not moved.state.again:
-            score = moved.score if moved.sheet is None else runtime.score(moved.sheet)
-            self._earned += runtime.weights[number] * score
+            self._earned += runtime.weights[number] * runtime.score(moved)
         if self.render_mode == "human":
             self.render()
         reward = self._earned if terminated else 0.0
@@ -225,19 +227,6 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
         return info
 
 
-def reward_of(reward: Reward | None, judge: object) -> Reward:
-    """Return what pays. Raise `OptionError` where reward and judge do not go together."""
-    if reward == "judge" and judge is None:
-        raise OptionError("reward='judge' needs judge=..., such as 'llm:MODEL', or leave both out for sheets")
-    if judge == LOCAL:
-        raise OptionError("no judge is called 'local' here; leave judge out for sheets, or name 'llm:MODEL'")
-    if reward is None:
-        return "sheet" if judge is None else "judge"
-    if reward != "judge" and judge is not None:
-        raise OptionError(f"judge={judge!r:.80} does nothing with reward={reward!r}; leave one of them out")
-    return reward
-
-
 class ProjectionVectorEnv(TextVectorEnv):
     """A `TextVectorEnv` of projections."""
 
@@ -266,7 +255,6 @@ class ProjectionVectorEnv(TextVectorEnv):
             OptionError: ``num_envs`` below 1, ``tasks`` of another length, an unknown ``autoreset_mode``, or any error
                 of `ProjectionEnv`.
         """
-        if (judge := keywords.get("judge")) is not None:
-            keywords["judge"] = shared_judge(judge, ProjectionEnv.kind)
+        keywords["judge"] = shared_judge(keywords.get("judge"), ProjectionEnv.kind)
         make = partial(env_fn, **keywords)
         super().__init__(num_envs, make, option="task", task=task, tasks=tasks, autoreset_mode=autoreset_mode)

@@ -52,7 +52,7 @@ class ProjectionEvent(TurnEvent):
     judged: AlignmentRecord | None = Field(default=None, exclude_if=lambda judged: judged is None)
     """Alignment of a projection by the judge of the reward. Not written where none is asked."""
     sheet: SheetRecord | None = Field(default=None, exclude_if=lambda sheet: sheet is None)
-    """Answers to a sheet: 0 for the true claim, i for its i-th contrary. Not written for a reply without any."""
+    """Answers to a sheet: 0 for the true claim, i for its i-th contrary. Not written for a projection."""
     after_sheet: bool = Field(default=False, exclude_if=not_)
     """True for a projection after a sheet, which had shown the claims: the paper's figures leave it out."""
 

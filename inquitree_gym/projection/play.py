@@ -7,10 +7,11 @@ from functools import partial
 
 from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.llm import ChatAgent
+from inquitree_gym.envs.asking import reward_of
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judging.judgement import LOCAL
 from inquitree_gym.projection.agents import PROJECTING_NAMES, ProjectingBaseline, ProjectingLLMAgent
-from inquitree_gym.projection.env import ProjectionEnv, reward_of
+from inquitree_gym.projection.env import OWN_REWARD, ProjectionEnv
 from inquitree_gym.projection.observations import TEMPLATE_NAMES, projection_prompts
 from inquitree_gym.projection.runtime import ProjectionRuntimes, ProjectionState
 from inquitree_gym.projection.settings import ProjectionRules, ProjectionSettings
@@ -44,7 +45,7 @@ class ProjectionPlay:
         prompts = projection_prompts(shared.prompts)
         runtimes = ProjectionRuntimes(prompts)
         judge = None if shared.judge == LOCAL else shared.judge
-        rules = settings.all_rules() | {"reward": reward_of(settings.reward, judge)}
+        rules = settings.all_rules() | {"reward": reward_of(settings.reward, judge, *OWN_REWARD)}
 
         def make(task: ProjectionTask) -> ProjectionEnv:
             env = ProjectionEnv(task, judge=judge, **rules)

@@ -70,8 +70,10 @@ class ProjectionDetail:
     @property
     def sheet_return(self) -> float | None:
         """Aggregate of the scores of the sheets, in [-1, 1]. None without sheets."""
-        weights = level_weights(len(self.sheets)) if self.sheets else ()
-        return sum(w * each.score for w, each in zip(weights, self.sheets, strict=True)) if self.sheets else None
+        if not self.sheets:
+            return None
+        weights: list[float] = level_weights(len(self.sheets)).tolist()
+        return sum(weight * each.score for weight, each in zip(weights, self.sheets, strict=True))
 
     def sheet_at(self, level: str) -> SheetScore | None:
         """Return the sheet of a level. None where there is none."""

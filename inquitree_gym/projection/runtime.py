@@ -73,11 +73,6 @@ class ProjectionTransition(NamedTuple):
     sheet: SheetReading | None = None
     """The sheet as it was read. None for a projection."""
 
-    @property
-    def score(self) -> float:
-        """F1 of the projection. 0 where it has none."""
-        return 0.0 if self.assessment is None else self.assessment.f1 or 0.0
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectionRuntime:
@@ -105,14 +100,18 @@ class ProjectionRuntime:
             return self.observations.render_sheet(level + 1, self.layout(state), again=state.again)
         return self.observations.render(level + 1)
 
-    def score(self, reading: SheetReading) -> float:
-        """Return the score of a sheet."""
-        return sheet_score(self.task.claims, reading.sheet)
+    def score(self, moved: ProjectionTransition) -> float:
+        """Return the score of a sheet, or the F1 of a projection, 0 where it has none."""
+        if moved.sheet is not None:
+            return sheet_score(self.task.claims, moved.sheet.sheet)
+        return 0.0 if moved.assessment is None else moved.assessment.f1 or 0.0
 
     def info(self, state: ProjectionState) -> dict[str, Any]:
         """Return the info that agents may see, as plain values."""
-        level, is_sheet = self.place(state)
-        return turn_info(self.rules, level, state.turn, is_sheet=is_sheet)
+        (level, is_sheet), levels = self.place(state), self.rules.levels
+        over = level == len(levels)
+        name = "end" if over else "sheet" if is_sheet else "project"
+        return {"state": name, "level": levels[level - over], "turn": state.turn}
 
 
 class ProjectionRuntimes(Runtimes[ProjectionTask, ProjectionRules, ProjectionRuntime]):
@@ -141,13 +140,6 @@ class ProjectionRuntimes(Runtimes[ProjectionTask, ProjectionRules, ProjectionRun
             observations=ProjectionRenderer(about, self._prompts, rules),
             weights=tuple(level_weights(len(rules.levels)).tolist()),
         )
-
-
-def turn_info(rules: ProjectionRules, level: int, turn: int, *, is_sheet: bool = False) -> dict[str, Any]:
-    """Return the info of a turn at the level of this number. The number is that of levels at the end."""
-    over = level == len(rules.levels)
-    state = "end" if over else "sheet" if is_sheet else "project"
-    return {"state": state, "level": rules.levels[level - over], "turn": turn}
 
 
 def privileged_projection_info(task: ProjectionTask, last: ProjectionTransition | None) -> dict[str, Any]:

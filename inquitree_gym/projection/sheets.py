@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inquitree_gym.seeds import splitmix64
+from inquitree_gym.seeds import draw_orders
 from inquitree_gym.sheets import Layout, Sheet
 from inquitree_gym.trees.disclosure import LEVELS, Level, OutcomeClaim
 
@@ -23,11 +23,7 @@ def statements(claim: OutcomeClaim) -> tuple[str, ...]:
 
 def draw_layout(claims: Sequence[OutcomeClaim], seed: int, level: Level) -> Layout:
     """Return the order of each claim's statements at a level: by the hash of seed, level, claim and statement."""
-    words = seed, LAYOUT, LEVELS.index(level)
-    return tuple(
-        tuple(sorted(range(len(statements(claim))), key=lambda option: splitmix64(*words, place, option)))
-        for place, claim in enumerate(claims)
-    )
+    return draw_orders([len(statements(claim)) for claim in claims], seed, LAYOUT, LEVELS.index(level))
 
 
 def sheet_score(claims: Sequence[OutcomeClaim], sheet: Sheet) -> float:

@@ -187,9 +187,9 @@ class Report(Generic[D]):
         """Episodes without a score."""
         return [missing for run in self.runs for missing in run.missing]
 
-    @property
+    @cached_property
     def charts(self) -> Mapping[str, tuple[str, str]]:
-        """Measure and axis label of the charts that compare agents, by name."""
+        """Measure and axis label of the charts that compare agents, by name. Those without a value are left out."""
         charts = self.pages.charts or {file_name(name): (name, name) for name in shown_of(self.results)}
         known = {name for row in self.table for name, each in row.estimates.items() if each.mean is not None}
         return {name: chart for name, chart in charts.items() if chart[0] in known} or charts
