@@ -24,6 +24,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.schema import Candidate, Embed, centroids
+from research.described import described_tree
 
 ProposalKind = Literal["right", "vague", "near_miss", "off_target", "foreign"]
 PROPOSAL_KINDS: tuple[ProposalKind, ...] = get_args(ProposalKind)
@@ -188,7 +189,7 @@ def load_set(file: Path, model: type[SetType], content: str) -> SetType:
         raise OptionError(f"'{file}' is not a valid set of {content}: {fault['msg']} at {fault['loc']}") from error
 
 
-def matching_cases(sets: Sequence[ProposalSet], find: Callable[[str], Tree] = load_tree) -> list[MatchingCase]:
+def matching_cases(sets: Sequence[ProposalSet], find: Callable[[str], Tree] = described_tree) -> list[MatchingCase]:
     """Return every proposal with its candidates. ``find`` loads a tree by id.
 
     Raises:
@@ -246,7 +247,7 @@ def match_cases(
     cases: Sequence[MatchingCase],
     embedder: Embedder,
     *,
-    find: Callable[[str], Tree] = load_tree,
+    find: Callable[[str], Tree] = described_tree,
 ) -> list[MatchedProposal]:
     """Match every proposal with the centroids of its candidates.
 

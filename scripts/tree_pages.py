@@ -1,11 +1,12 @@
 """Pages of the site about trees: a page and a picture for every shipped tree, and the table of all of them.
 
-The pages hold nothing that is not in the tree or in its hand-written table docs/trees/reviews/<id>.md. The pictures
-need the extra ``plots``.
+The pages hold nothing that is not in the tree, in the record of its check in research/validity, or in its hand-written
+table docs/trees/reviews/<id>.md. The pictures need the extra ``plots``.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -16,12 +17,12 @@ from typing import get_args
 from inquitree_gym.trees import CANARY, Tree, builtin_ids, load_tree
 from inquitree_gym.trees.disclosure import Disclosure
 from inquitree_gym.trees.drawing import depths, layers, svg
-from inquitree_gym.trees.earlier_schema import EarlierStudy
 from inquitree_gym.trees.fields import Paper, PublicationDate, Strength
-from inquitree_gym.trees.schema import Axis, ConclusionItem, Study, Subtopic
+from inquitree_gym.trees.schema import Axis
 from inquitree_gym.trees.world_schema import WorldConclusion, WorldStudy, WorldSubtopic
 
-REVIEWS = Path(__file__).resolve().parent.parent / "docs" / "trees" / "reviews"
+ROOT = Path(__file__).resolve().parent.parent
+REVIEWS, CHECKS = ROOT / "docs" / "trees" / "reviews", ROOT / "research" / "validity"
 
 STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 MEANINGS: dict[Strength, str] = {
@@ -57,7 +58,7 @@ def overview(trees: Iterable[Tree]) -> str:
         _note("the trees"),
         "# The research trees",
         f"The package ships research trees of {len(trees)} published papers. Each tree has a page with the citation, "
-        "the graph, the subtopics and studies, the source of every statement, and the findings of two review passes.",
+        "the graph, the subtopics and studies, the source of every statement, and the findings of its reviewers.",
         "The columns of the table are:",
         "- *tier*: evidence behind the tree; A the full text of the paper, B its abstract with data or code, C its "
         "abstract\n"
@@ -79,11 +80,11 @@ def overview(trees: Iterable[Tree]) -> str:
 def page(tree: Tree) -> str:
     """Return the page of one tree."""
     return _document(
-        _note(f"the [tree](../../inquitree_gym/trees/data/{tree.id}.json) and its [reviews](reviews/{tree.id}.md)"),
+        _note(f"the [tree](../../inquitree_gym/trees/data/{tree.id}.json) and its [reviews]({_reviews_link(tree)})"),
         f"# {tree.id}: {_plain(tree.paper.title)}",
         f'[All trees](README.md) · `inquitree show {tree.id}` · `gymnasium.make("InquiTree-{tree.id}-v0")`',
         _citation(tree.paper),
-        "Spoilers: results, fakes and conclusion items are collapsed below. The sections on provenance and reviews "
+        "Spoilers: axes, results and conclusion items are collapsed below. The sections on provenance and reviews "
         "mention them openly.",
         "## Topic",
         f"> {_plain(tree.topic)}",
@@ -95,7 +96,7 @@ def page(tree: Tree) -> str:
         _table(["id", "name", "question", "prerequisites"], map(_subtopic_row, tree.subtopics)),
         *_axes(tree.axes),
         "## Studies",
-        _FAKES if not tree.axes else _OUTCOMES,
+        _OUTCOMES,
         *(block for subtopic in tree.subtopics for block in _studies(subtopic)),
         "## Conclusion items",
         *_folded("Conclusion items (spoilers)", _conclusions(tree.conclusions)),
@@ -106,9 +107,23 @@ def page(tree: Tree) -> str:
 
 
 def review_rows(name: str) -> list[str]:
-    """Return the lines of the hand-written review table of one tree."""
+    """Return the lines of the review table of one tree: its record, or what was written by hand."""
+    record = CHECKS / f"{name}.json"
+    if record.is_file():
+        rows = json.loads(record.read_text(encoding="utf-8"))["rows"]
+        return _table(["node", "part", "verdict", "note", "mended"], map(_check_row, rows)).splitlines()
     lines = (REVIEWS / f"{name}.md").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.startswith("|")]
+
+
+def _reviews_link(tree: Tree) -> str:
+    record = f"{tree.id}.json"
+    return f"../../research/validity/{record}" if (CHECKS / record).is_file() else f"reviews/{tree.id}.md"
+
+
+def _check_row(row: dict[str, str]) -> list[str]:
+    mended = "yes" if row["mended"] else ""
+    return [row["node"], _plain(row["field"]), row["verdict"], _plain(row["note"]), mended]
 
 
 def _note(origin: str) -> str:
@@ -132,10 +147,6 @@ def _size(tree: Tree) -> str:
     )
 
 
-_FAKES = (
-    "The column *told by* names the studies whose true results show that a fake is false, and the principle that the "
-    "fake breaks. A dash marks a fake that can only be guessed."
-)
 _OUTCOMES = (
     "A result is told by the poles of the axes that the study reads, in their order. In a world it is the text of its "
     "poles, and a fake is the text with one pole changed. A control reads no axis. Findings of worlds other than the "
@@ -144,68 +155,46 @@ _OUTCOMES = (
 
 
 def _axes(axes: Sequence[Axis]) -> Iterator[str]:
-    if axes:
-        yield "## Axes"
-        yield f"{prod(len(axis.poles) for axis in axes)} worlds: each takes one pole of every axis."
-        rows = []
-        for axis in axes:
-            poles = (
-                f"{i}: {_plain(pole)}" + (" (actual)" if i == axis.actual else "") for i, pole in enumerate(axis.poles)
-            )
-            rows.append([axis.id, _plain(axis.question), "<br>".join(poles)])
-        yield from _folded("Axes (spoilers)", _table(["id", "question", "poles"], rows))
+    yield "## Axes"
+    yield f"{prod(len(axis.poles) for axis in axes)} worlds: each takes one pole of every axis."
+    rows = []
+    for axis in axes:
+        poles = (
+            f"{i}: {_plain(pole)}" + (" (actual)" if i == axis.actual else "") for i, pole in enumerate(axis.poles)
+        )
+        rows.append([axis.id, _plain(axis.question), "<br>".join(poles)])
+    yield from _folded("Axes (spoilers)", _table(["id", "question", "poles"], rows))
 
 
-def _subtopic_row(subtopic: Subtopic) -> list[str]:
-    needs = ", ".join(subtopic.requires) or "–"
-    if isinstance(subtopic, WorldSubtopic) and subtopic.prerequisites:
-        needs = "<br>".join(f"{each.id}: {_plain(each.because)}" for each in subtopic.prerequisites)
+def _subtopic_row(subtopic: WorldSubtopic) -> list[str]:
+    needs = "<br>".join(f"{each.id}: {_plain(each.because)}" for each in subtopic.prerequisites) or "–"
     return [subtopic.id, _plain(subtopic.name), _plain(subtopic.text), needs]
 
 
-def _studies(subtopic: Subtopic) -> Iterator[str]:
+def _studies(subtopic: WorldSubtopic) -> Iterator[str]:
     yield f"### {subtopic.id} · {_plain(subtopic.name)}"
     yield _table(["id", "protocol"], ([_study_name(study), _plain(study.text)] for study in subtopic.studies))
     rows = [row for study in subtopic.studies for row in _result_rows(study)]
-    heads = ["poles", "text", "axes"] if isinstance(subtopic, WorldSubtopic) else ["kind", "text", "told by"]
-    yield from _folded(
-        "Results (spoilers)",
-        _table(["study", *heads], rows),
-    )
+    yield from _folded("Results (spoilers)", _table(["study", "poles", "text", "axes"], rows))
 
 
-def _study_name(study: Study) -> str:
-    control = study.control if isinstance(study, EarlierStudy) else len(study.outcomes) == 1
-    return f"{study.id} (control)" if control else study.id
+def _study_name(study: WorldStudy) -> str:
+    return study.id if study.result.axes else f"{study.id} (control)"
 
 
-def _result_rows(study: Study) -> Iterator[list[str]]:
-    if isinstance(study, WorldStudy):
-        axes = ", ".join(study.result.axes)
-        for key, wordings in study.result.texts.items():
-            for i, text in enumerate(wordings):
-                yield [study.id, f"**{key or 'control'}**" if i == 0 else f"{key}, wording {i + 1}", _plain(text), axes]
-        return
-    assert isinstance(study, EarlierStudy)
-    yield [study.id, "**result**", _plain(study.result), ""]
-    for text in study.rewordings:
-        yield [study.id, "reworded", _plain(text), ""]
-    for i, fake in enumerate(study.fakes, 1):
-        clues = [*fake.told_by, *filter(None, [fake.principle])]
-        yield [study.id, f"fake {i}", _plain(fake.text), _plain("; ".join(clues)) or "–"]
-        for text in fake.rewordings:
-            yield [study.id, f"fake {i}, reworded", _plain(text), ""]
+def _result_rows(study: WorldStudy) -> Iterator[list[str]]:
+    axes = ", ".join(study.result.axes)
+    for key, wordings in study.result.texts.items():
+        for i, text in enumerate(wordings):
+            yield [study.id, f"**{key or 'control'}**" if i == 0 else f"{key}, wording {i + 1}", _plain(text), axes]
 
 
-def _conclusions(items: Iterable[ConclusionItem]) -> str:
+def _conclusions(items: Iterable[WorldConclusion]) -> str:
     rows = []
     for item in items:
         needs = " and ".join(f"({' or '.join(group)})" if len(group) > 1 else group[0] for group in item.needs)
-        keys = (
-            list(item.texts) if isinstance(item, WorldConclusion) else ["holds", *map(str, range(1, len(item.options)))]
-        )
-        statements = "<br>".join(f"({key}) {_plain(text)}" for key, text in zip(keys, item.options, strict=True))
-        rows.append([item.id, ", ".join(item.axes) if isinstance(item, WorldConclusion) else "", needs, statements])
+        statements = "<br>".join(f"({key}) {_plain(text)}" for key, text in item.texts.items())
+        rows.append([item.id, ", ".join(item.axes), needs, statements])
     return _table(["id", "axes", "evidence needed", "statements"], rows)
 
 
@@ -247,11 +236,9 @@ def _provenance(tree: Tree) -> Iterator[str]:
 def _reviews(tree: Tree) -> Iterator[str]:
     yield "## Reviews"
     yield (
-        "Two passes reviewed the tree; the reviewer was not its author. The content pass looks for findings revealed "
-        "too early, interpretation in results, fakes that are true, supportive or recognisable, and statements without "
-        "a source. The structure pass checks whether each prerequisite is necessary and whether any is missing. A "
-        "second reader mended the disclosure against the fact sheet; its rows say disclosure. "
-        "Suggested prerequisites come from the paper's fact sheet. Quotations are from the draft."
+        "The reviewer was not the author of the tree, and checked it against the fact sheet of the paper. "
+        "[Who wrote and who checked](../../research/validity/README.md) says what each reader saw. Quotations are from "
+        "the draft."
     )
     yield "\n".join(review_rows(tree.id))
 

@@ -12,7 +12,8 @@ import typer
 from inquitree_gym.cli.output import err, progress, run_app
 from inquitree_gym.embeddings.local import adapter_file, find_device, minilm_folder
 from inquitree_gym.embeddings.protocol import Device
-from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from inquitree_gym.trees import Tree
+from research.described import described_trees
 from research.proposals import ProposalSet, matching_cases
 from research.reader.crossval import cross_validate
 from research.reader.crossval import steps as crossval_steps
@@ -59,7 +60,7 @@ def crossvalidate(
 
 
 def _data() -> tuple[Sequence[Tree], Sequence[ProposalSet]]:
-    return [load_tree(name) for name in builtin_ids()], load_proposals()
+    return described_trees(), load_proposals()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.embeddings.derived import SOURCES, made_folder
 from inquitree_gym.kinds import kind
 from inquitree_gym.runs.study import ALL
-from inquitree_gym.trees import load_tree
+from research.described import described_tree
 from research.proposals import matching_cases
 from research.sealing import load_source
 from research.static.corpus import scientific_sentences
@@ -61,7 +61,7 @@ def distill(  # noqa: PLR0913  (one parameter per flag)
 
 
 def _training_texts(names: list[str], folder: Path, sentences: int) -> TrainingTexts:
-    trees = {tree.id: tree for tree in map(load_tree, kind("inquiry").tasks.expand(names))}
+    trees = {tree.id: tree for tree in map(described_tree, kind("inquiry").tasks.expand(names))}
     about = [each for each in load_proposals(folder) if each.tree in trees]
     found = matching_cases(about, trees.__getitem__)
     return TrainingTexts(tuple(trees.values()), tuple(found), tuple(scientific_sentences(sentences)))

@@ -87,8 +87,8 @@ def test_it_stands_on_free_text_too_and_other_trees_share_its_slots(minilm):
         assert visited[[s.id for s in load_tree(name).subtopics].index(subtopic.id)] == 1
     env = EmbeddingObservation(InquiryEnv(TREE))
     env.reset(seed=0)
-    with pytest.raises(OptionError, match="paper4 has 7 axes and the tally 6 slots"):
-        env.reset(seed=0, options={"tree": "paper4"})
+    with pytest.raises(OptionError, match="paper5 has 7 axes and the tally 6 slots"):
+        env.reset(seed=0, options={"tree": "paper5"})
     assert env.step("")[0].shape == (len(Phase) + 1 + N + TALLY + minilm.dim,), "the episode before goes on"
     assert env.unwrapped.tree == TREE
     with pytest.raises(OptionError, match="paper12 has 7 subtopics and the observation 5 slots"):

@@ -14,12 +14,14 @@ from inquitree_gym.inquiry.vigilance import exposures
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees import Tree
+from tests.strategies import make_tree
 
 
 @pytest.fixture(scope="module")
-def paper8() -> Tree:
-    return load_tree("paper8")
+def made() -> Tree:
+    """A tree in which every study has fakes, one a subtopic."""
+    return make_tree([[], [0], [1], [], [3]], [1] * 5)
 
 
 def own_actions(episode: Episode) -> list[str]:
@@ -42,14 +44,14 @@ def test_it_plays_as_the_other_agent_does_without_fakes(name: str, seed: int, mi
     assert len(redoing.turns) == len(without.turns) + shown
 
 
-def test_every_fake_is_redone_and_no_true_result(paper8: Tree):
-    env = InquiryEnv(paper8, fake_level=5, privileged=True)
-    paths = [read_trajectory(play(env, RedoUntilTrue(RandomAgent(paper8)), seed), paper8) for seed in range(6)]
+def test_every_fake_is_redone_and_no_true_result(made: Tree):
+    env = InquiryEnv(made, fake_level=5, privileged=True)
+    paths = [read_trajectory(play(env, RedoUntilTrue(RandomAgent(made)), seed), made) for seed in range(6)]
     assert {path.hit_rate for path in paths} == {1.0}
     assert {path.false_alarm_rate for path in paths} == {0.0}
 
 
-def test_the_turn_of_a_redone_study_is_not_the_other_agents(paper8: Tree):
+def test_the_turn_of_a_redone_study_is_not_the_other_agents(made: Tree):
     class Watched(RandomAgent):
         def __init__(self, tree: Tree) -> None:
             super().__init__(tree)
@@ -59,31 +61,31 @@ def test_the_turn_of_a_redone_study_is_not_the_other_agents(paper8: Tree):
             self.asked.append(info["state"])
             return super().act(observation, info)
 
-    env = InquiryEnv(paper8, fake_level=7, privileged=True, redo_turn=True, max_turns=None)
-    agent = Watched(paper8)
+    env = InquiryEnv(made, fake_level=7, privileged=True, redo_turn=True, max_turns=None)
+    agent = Watched(made)
     episode = play(env, RedoUntilTrue(agent), 2)
     assert sum(turn.event.decision == "redo" for turn in episode.turns) > 5
-    results = sum(not each.redone for each in exposures(episode, paper8))
+    results = sum(not each.redone for each in exposures(episode, made))
     assert agent.asked.count("result") == results
     assert "study" not in agent.asked
 
 
-def test_a_study_that_is_always_fake_is_given_up(paper8: Tree):
+def test_a_study_that_is_always_fake_is_given_up(made: Tree):
     episode = play(
-        InquiryEnv(paper8, fake_level=10, privileged=True, max_turns=None), RedoUntilTrue(RandomAgent(paper8)), 0
+        InquiryEnv(made, fake_level=10, privileged=True, max_turns=None), RedoUntilTrue(RandomAgent(made)), 0
     )
     assert episode.status == "concluded"
     runs = [turn.event.node for turn in episode.turns if turn.event.kind == "result"]
-    assert len(runs) == MAX_RUNS * len(paper8.subtopics)
+    assert len(runs) == MAX_RUNS * len(made.subtopics)
 
 
-def test_it_needs_to_be_told_and_is_called_after_the_other(paper8: Tree, minilm: MiniLMEmbedder):
-    agent = RedoUntilTrue(RandomAgent(paper8))
+def test_it_needs_to_be_told_and_is_called_after_the_other(made: Tree, minilm: MiniLMEmbedder):
+    agent = RedoUntilTrue(RandomAgent(made))
     assert agent.config == {"name": "random-redo"}
     assert agent.needs_privileged
     with pytest.raises(OptionError, match="the random-redo agent needs an environment made with privileged=True"):
-        play(InquiryEnv(paper8), agent, 0)
-    env = InquiryEnv(paper8, embedder=minilm, privileged=True)
+        play(InquiryEnv(made), agent, 0)
+    env = InquiryEnv(made, embedder=minilm, privileged=True)
     made = make_agent("retrieval-redo", env)
     assert isinstance(made, RedoUntilTrue)
     assert made.config["name"] == f"{RetrievalAgent.name}-redo"

@@ -229,7 +229,7 @@ def test_another_version_of_the_tree_is_refused(tree: Tree):
 @pytest.mark.parametrize("rules", [{}, {"redo_turn": True}, {"feedback": "hint", "max_turns": 23}])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_log_tells_what_the_engine_knew(rules: dict, seed: int):
-    paper = load_tree("paper7")
+    paper = make_tree([[], [0], [1], [], [3], [], [5]], [1, 2, 1, 1, 2, 1, 1])
     env = InquiryEnv(paper, fake_level=5, **rules)
     episode = play(env, RandomMenuAgent(paper), seed)
     path, state = read_trajectory(episode, paper), env.state

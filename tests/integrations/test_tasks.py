@@ -79,7 +79,6 @@ def test_a_tree_of_ones_own_is_named_by_its_id(tmp_path: Path, monkeypatch: pyte
         ({"seeds": [True]}, "seeds must be a number of seeds"),
         ({"seeds": 1_000_001}, "1,000,001 tasks are more than 1,000,000"),
         ({"rules": {"privileged": True}}, "privileged"),
-        ({"papers": "paper8", "world": "test"}, "world must be 'any' or 'actual' for 'paper8'"),
         ({"papers": "paper2", "world": "011"}, "world '011' must have one digit for each axis"),
         ({"papers": "paper2", "env": "projection", "world": "any"}, "world: is an unknown setting"),
     ],

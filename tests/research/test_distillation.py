@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees import Tree
+from research.described import described_tree
 from research.proposals import Proposal, ProposalSet, matching_cases
 from research.static import __main__ as cli
 from research.static.distillation import Distilled, TrainingTexts, distil
@@ -53,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def test_the_command_writes_a_model_that_reads(made: Made, minilm: MiniLMEmbedder):
     embedder = StaticEmbedder(str(made.folder))
     assert embedder.threshold == made.manifest["threshold"]
-    learned = [subtopic.text for name in IDS for subtopic in load_tree(name).subtopics]
+    learned = [subtopic.text for name in IDS for subtopic in described_tree(name).subtopics]
     assert np.einsum("td,td->t", embedder.embed(learned), minilm.embed(learned)).mean() > 0.5
     assert len(embedder._model.tokens) == VOCABULARY
     assert f"its name is static:{made.folder}" in " ".join(made.err.split())

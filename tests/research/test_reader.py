@@ -27,8 +27,9 @@ from inquitree_gym.embeddings.local import (
     torch_threads,
 )
 from inquitree_gym.errors import OptionError
-from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from inquitree_gym.trees import Tree, builtin_ids
 from inquitree_gym.trees.schema import wordings
+from research.described import described_tree, described_trees
 from research.played import ReaderRow, reader_rows
 from research.proposals import MatchedProposal, MatchingCase, Proposal, ProposalSet, matching_cases
 from research.reader import training
@@ -151,7 +152,7 @@ def test_a_written_adapter_is_read_back(tmp_path: Path):
 
 
 def test_the_examples_mean_candidates_of_their_family():
-    trees = [load_tree(name) for name in builtin_ids()]
+    trees = described_trees()
     data = gather(trees, load_proposals())
     assert {family.tree for family in data.families} == set(builtin_ids())
     assert {example.family for example in data.examples} == set(range(len(data.families)))
@@ -190,7 +191,7 @@ def test_on_trees_and_authors_left_out_more_is_understood_than_with_canonical_te
 
 def test_the_data_card_has_the_digest_the_size_and_the_settings_in_force():
     card = (Path(training.__file__).parent / "README.md").read_text(encoding="utf-8")
-    data = gather([load_tree(name) for name in builtin_ids()], load_proposals())
+    data = gather(described_trees(), load_proposals())
     numbers = (adapter_file().stat().st_size, len(data.examples), sum(not each.targets for each in data.examples))
     for fact in (ADAPTER_DIGEST, BASE, *(f"{number:,}" for number in numbers), f"τ | {READER_THRESHOLD}"):
         assert fact in card, fact
@@ -244,7 +245,7 @@ def test_written_evidence_is_read_back(tmp_path: Path):
 
 def matched(similarity: float, right: bool = True, **more: object) -> MatchedProposal:
     about = {"tree": "paper8", "target": "s1", "is_study": False, "kind": "right", "text": "a proposal", "right": 0}
-    nodes = load_tree("paper8").subtopics
+    nodes = described_tree("paper8").subtopics
     return MatchedProposal(candidates=nodes, index=not right, similarity=similarity, **about | more)  # type: ignore[arg-type]
 
 

@@ -207,7 +207,7 @@ def test_a_run_is_scored_whole(study: StudyConfig, run: Path):
 
 def test_what_a_report_says_of_the_two_ends_at_3n(run: Path):
     by_agent = {row.agent: row.estimates for row in summarise(load_run(run).scores)}
-    assert by_agent["oracle"]["return"].mean == 1
+    assert by_agent["random-menu"]["return"].mean < by_agent["oracle"]["return"].mean <= 1
     assert by_agent["oracle"]["coverage_at_3n"].mean == 1
     assert by_agent["oracle"]["stretch"].mean is None, "the bounds of L are one"
     assert by_agent["worst-case"]["unaided_coverage"].mean == 0
