@@ -18,11 +18,9 @@ from measure import Row, alternate, as_table, hand_over, ratios, spread
 from inquitree_gym import load_embedder
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
-from inquitree_gym.trees.earlier_schema import EarlierTree
 from inquitree_gym.trees.lint import lint_tree
 from inquitree_gym.trees.meaning import targets
 from inquitree_gym.trees.schema import Embed
-from inquitree_gym.trees.world_lint import lint_world_tree
 
 SIZES = (7, 50, 500)
 ROUNDS = 15
@@ -91,11 +89,7 @@ def quality(trees: Sequence[Tree], embedder: Embedder) -> list[Row]:
 
 def checked(tree: Tree, embed: Embed) -> Quality:
     """Lint one tree."""
-    faults = [
-        fault
-        for fault in (lint_tree if isinstance(tree, EarlierTree) else lint_world_tree)(tree, embed)
-        if fault.severity == "error"
-    ]
+    faults = [fault for fault in lint_tree(tree, embed) if fault.severity == "error"]
     flat = {fault.node for fault in faults if fault.code in ("T501", "T502")}
     subtopics = embed([subtopic.text for subtopic in tree.subtopics])
     between = subtopics @ subtopics.T - 2 * np.eye(len(subtopics))

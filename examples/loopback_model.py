@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
-from inquitree_gym.trees.schema import Study, Subtopic
+from inquitree_gym.trees.document import Study, Subtopic
 from inquitree_gym.trees.worlds import actual_world, in_world
 
 Messages = list[dict[str, str]]

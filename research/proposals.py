@@ -23,7 +23,8 @@ from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.errors import OptionError
 from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.trees import Tree, load_tree
-from inquitree_gym.trees.schema import Candidate, Embed, centroids
+from inquitree_gym.trees.document import Candidate
+from inquitree_gym.trees.schema import Embed, centroids
 from research.described import described_tree
 
 ProposalKind = Literal["right", "vague", "near_miss", "off_target", "foreign"]

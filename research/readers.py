@@ -21,7 +21,7 @@ from inquitree_gym.inquiry.exam import draw_layout, exam_of
 from inquitree_gym.inquiry.observer import Design, design_of, fake_chances, observe, start, update
 from inquitree_gym.inquiry.vigilance import Counts
 from inquitree_gym.trees import builtin_ids, load_tree
-from inquitree_gym.trees.world_schema import WorldTree
+from inquitree_gym.trees.schema import Tree
 from inquitree_gym.trees.worlds import World, world_id, worlds
 
 READERS = Path(__file__).parent / "validity" / "readers.json"
@@ -114,7 +114,7 @@ def score(file: Annotated[Path, typer.Argument(help="Keys with answers.")] = REA
     print_table("Blind readers", [heads, *rows])
 
 
-def draw(tree: WorldTree) -> tuple[Read, str]:
+def draw(tree: Tree) -> tuple[Read, str]:
     """Draw worlds, showings and the order of the exam's statements; return them without answers, and the sheet."""
     rng = np.random.default_rng([SEED, *tree.id.encode()])
     design, every = design_of(tree), list(worlds(tree))
@@ -139,12 +139,12 @@ def draw(tree: WorldTree) -> tuple[Read, str]:
     return Read(digest=tree.digest, marks=marks, exam=exam), text
 
 
-def marked(tree: WorldTree, showings: Showings) -> Counts:
+def marked(tree: Tree, showings: Showings) -> Counts:
     """Return how a reader marked the results that could be fake."""
     return _counts(tree, showings, set(showings.marked))
 
 
-def observed(tree: WorldTree, showings: Showings) -> Counts:
+def observed(tree: Tree, showings: Showings) -> Counts:
     """Return how the exact observer, who knows the level, marks them: as fake from a probability of one half."""
     design = design_of(tree)
     model, order = observe(design, LEVEL), list(showings.shown.values())
@@ -159,7 +159,7 @@ def observed(tree: WorldTree, showings: Showings) -> Counts:
     return _counts(tree, showings, doubted)
 
 
-def _counts(tree: WorldTree, showings: Showings, doubted: set[str]) -> Counts:
+def _counts(tree: Tree, showings: Showings, doubted: set[str]) -> Counts:
     scored = [study.id for study in tree.studies if study.result.axes]
     return sum((Counts.of(name in showings.fakes, float(name in doubted)) for name in scored), Counts())
 
@@ -180,7 +180,7 @@ def _key(design: Design, layout: tuple[tuple[int, ...], ...], world: World) -> I
         yield str(item + 1), LETTERS[order.index(right)]
 
 
-def _results(tree: WorldTree, shown: list[int], rng: np.random.Generator) -> Iterator[str]:
+def _results(tree: Tree, shown: list[int], rng: np.random.Generator) -> Iterator[str]:
     outcomes = iter(shown)
     for subtopic in tree.subtopics:
         yield f"\n### {subtopic.id}: {subtopic.text}\n"
@@ -189,7 +189,7 @@ def _results(tree: WorldTree, shown: list[int], rng: np.random.Generator) -> Ite
             yield f"- **{study.id}** {study.text}\n  *Result:* {wordings[rng.integers(len(wordings))]}"
 
 
-def _questions(tree: WorldTree, layout: tuple[tuple[int, ...], ...]) -> Iterator[str]:
+def _questions(tree: Tree, layout: tuple[tuple[int, ...], ...]) -> Iterator[str]:
     for number, (item, order) in enumerate(zip(tree.conclusions, layout, strict=True), 1):
         for letter, option in zip(LETTERS, order, strict=False):
             yield f"{f'{number}.' if letter == 'A' else '  '} {letter}. {item.options[option]}"

@@ -16,10 +16,9 @@ from typing import get_args
 
 from inquitree_gym.trees import CANARY, Tree, builtin_ids, load_tree
 from inquitree_gym.trees.disclosure import Disclosure
+from inquitree_gym.trees.document import Axis, ConclusionItem, Study, Subtopic
 from inquitree_gym.trees.drawing import depths, layers, svg
 from inquitree_gym.trees.fields import Paper, PublicationDate, Strength
-from inquitree_gym.trees.schema import Axis
-from inquitree_gym.trees.world_schema import WorldConclusion, WorldStudy, WorldSubtopic
 
 ROOT = Path(__file__).resolve().parent.parent
 REVIEWS, CHECKS = ROOT / "docs" / "trees" / "reviews", ROOT / "research" / "validity"
@@ -166,30 +165,30 @@ def _axes(axes: Sequence[Axis]) -> Iterator[str]:
     yield from _folded("Axes (spoilers)", _table(["id", "question", "poles"], rows))
 
 
-def _subtopic_row(subtopic: WorldSubtopic) -> list[str]:
+def _subtopic_row(subtopic: Subtopic) -> list[str]:
     needs = "<br>".join(f"{each.id}: {_plain(each.because)}" for each in subtopic.prerequisites) or "–"
     return [subtopic.id, _plain(subtopic.name), _plain(subtopic.text), needs]
 
 
-def _studies(subtopic: WorldSubtopic) -> Iterator[str]:
+def _studies(subtopic: Subtopic) -> Iterator[str]:
     yield f"### {subtopic.id} · {_plain(subtopic.name)}"
     yield _table(["id", "protocol"], ([_study_name(study), _plain(study.text)] for study in subtopic.studies))
     rows = [row for study in subtopic.studies for row in _result_rows(study)]
     yield from _folded("Results (spoilers)", _table(["study", "poles", "text", "axes"], rows))
 
 
-def _study_name(study: WorldStudy) -> str:
+def _study_name(study: Study) -> str:
     return study.id if study.result.axes else f"{study.id} (control)"
 
 
-def _result_rows(study: WorldStudy) -> Iterator[list[str]]:
+def _result_rows(study: Study) -> Iterator[list[str]]:
     axes = ", ".join(study.result.axes)
     for key, wordings in study.result.texts.items():
         for i, text in enumerate(wordings):
             yield [study.id, f"**{key or 'control'}**" if i == 0 else f"{key}, wording {i + 1}", _plain(text), axes]
 
 
-def _conclusions(items: Iterable[WorldConclusion]) -> str:
+def _conclusions(items: Iterable[ConclusionItem]) -> str:
     rows = []
     for item in items:
         needs = " and ".join(f"({' or '.join(group)})" if len(group) > 1 else group[0] for group in item.needs)

@@ -8,46 +8,66 @@ from collections.abc import Mapping, Sequence
 from hypothesis import strategies as st
 
 from inquitree_gym.trees import CANARY, Tree, parse_tree
+from inquitree_gym.trees.document import MAX_AXES
 
 SHAPES = ("independent", "chain", "random")
 
 
-def study(identifier: str, fakes: int = 2) -> dict:
+def study(identifier: str, axis: str, poles: int = 3) -> dict:
+    found = [f"The outcome of {identifier} rose.", *(f"The outcome of {identifier} fell by step {i}." for i in (1, 2))]
     return {
         "id": identifier,
         "text": f"Protocol of {identifier}: measure, compare and report what differs.",
         "hints": [f"Hint {level} towards {identifier}." for level in range(1, 5)],
-        "result": f"The outcome of {identifier} rose.",
-        "fakes": [f"The outcome of {identifier} fell by step {i}." for i in range(1, fakes + 1)],
+        "result": {
+            "axes": [axis],
+            "texts": {str(pole): [text] for pole, text in enumerate(found[:poles])},
+            "support": "inferred",
+        },
     }
 
 
-def make_tree(prerequisites: list[list[int]], studies: list[int], fakes: int = 2, tree_id: str = "made") -> Tree:
-    """Build a tree: per subtopic the indices of its prerequisites and its number of studies."""
+def make_tree(prerequisites: list[list[int]], studies: list[int], poles: int = 3, tree_id: str = "made") -> Tree:
+    """Build a tree: per subtopic the indices of its prerequisites and its number of studies.
+
+    The studies of a subtopic read an axis of its own. Beyond twelve subtopics axes are shared.
+    """
+    n_axes = min(len(prerequisites), MAX_AXES)
+    ways = ["rising", "falling by one step", "falling by two steps"][:poles]
+    axes = [
+        {
+            "id": f"a{i + 1}",
+            "question": f"Is question number {i + 1} decided by rising or by falling?",
+            "poles": [f"Question number {i + 1} is decided by {way}." for way in ways],
+            "actual": 0,
+            "settled_by": "paper",
+        }
+        for i in range(n_axes)
+    ]
     subtopics = [
         {
             "id": f"s{i + 1}",
             "name": f"Question {i + 1}",
             "text": f"What decides question number {i + 1}?",
-            "prerequisites": [f"s{j + 1}" for j in needs],
+            "prerequisites": [{"id": f"s{j + 1}", "because": "it has to be known first"} for j in needs],
             "hints": [f"Hint {level} towards question {i + 1}." for level in range(1, 5)],
-            "studies": [study(f"s{i + 1}{'abc'[k]}", fakes) for k in range(studies[i])],
+            "studies": [study(f"s{i + 1}{'abc'[k]}", f"a{i % n_axes + 1}", poles) for k in range(studies[i])],
         }
         for i, needs in enumerate(prerequisites)
     ]
     conclusions = [
         {
             "id": f"c{i + 1}",
-            "text": f"Question number {i + 1} is decided by rising.",
-            "needs": [[study["id"] for study in subtopic["studies"]]],
-            "false_variants": [f"Question number {i + 1} is decided by falling."],
+            "axes": [axis["id"]],
+            "texts": {str(pole): text for pole, text in enumerate(axis["poles"])},
+            "needs": [[study["id"] for study in subtopics[i]["studies"]]],
         }
-        for i, subtopic in enumerate(subtopics)
+        for i, axis in enumerate(axes)
     ]
     return parse_tree(
         json.dumps(
             {
-                "format": "inquitree/1",
+                "format": "inquitree/2",
                 "id": tree_id,
                 "version": 1,
                 "canary": CANARY,
@@ -61,6 +81,7 @@ def make_tree(prerequisites: list[list[int]], studies: list[int], fakes: int = 2
                     "licence": "none",
                 },
                 "topic": "What decides the questions?",
+                "axes": axes,
                 "subtopics": subtopics,
                 "conclusions": conclusions,
                 "provenance": {"sources": [], "support": []},
@@ -70,16 +91,12 @@ def make_tree(prerequisites: list[list[int]], studies: list[int], fakes: int = 2
 
 
 def with_rewordings(tree: Tree, count: int) -> Tree:
-    """Give every result of every study, true or fake, some other wordings."""
+    """Give every result of every study some other wordings."""
     document = tree.model_dump(mode="json")
     for subtopic in document["subtopics"]:
         for node in subtopic["studies"]:
-            node["rewordings"] = [f"What rose, seen {i} times, is the outcome of {node['id']}." for i in range(count)]
-            fakes = [{"text": fake} if isinstance(fake, str) else fake for fake in node["fakes"]]
-            node["fakes"] = [
-                fake | {"rewordings": [f"{number}, seen {i} times: {node['id']} fell." for i in range(count)]}
-                for number, fake in enumerate(fakes, 1)
-            ]
+            for key, wordings in node["result"]["texts"].items():
+                wordings += [f"Pole {key} of {node['id']}, seen {i} times." for i in range(count)]
     return parse_tree(json.dumps(document).encode())
 
 
@@ -109,4 +126,4 @@ def trees(draw: st.DrawFn, shapes: tuple[str, ...] = SHAPES, max_subtopics: int 
             shuffled[order[i]] = sorted(order[j] for j in found)
         needs = shuffled
     studies = draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
-    return make_tree(needs, studies, draw(st.integers(2, 4)))
+    return make_tree(needs, studies, draw(st.integers(2, 3)))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from inquitree_gym.inquiry.engine import Engine, Rules
 from inquitree_gym.trees import CANARY, Tree, parse_tree
-from inquitree_gym.trees.world_schema import WorldTree
 
 Axes = Sequence[int]
 """Indices of axes."""
@@ -114,12 +113,12 @@ def clean_document() -> dict[str, Any]:
     return document
 
 
-def read(document: dict[str, Any]) -> WorldTree:
+def read(document: dict[str, Any]) -> Tree:
     return parse_tree(json.dumps(document).encode(), "broken.json")
 
 
 @st.composite
-def world_trees(draw: st.DrawFn, max_axes: int = 6, binary: int = 0) -> WorldTree:
+def world_trees(draw: st.DrawFn, max_axes: int = 6, binary: int = 0) -> Tree:
     """Draw a tree with at least ``binary`` axes of two poles."""
     poles = draw(st.lists(st.integers(2, 3), min_size=max(1, binary), max_size=max_axes))
     poles = draw(st.permutations([2] * binary + poles[binary:]))

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from inquitree_gym.embeddings.protocol import are_sound, embedded
 from inquitree_gym.errors import EmbedderError
 from inquitree_gym.files import CACHE_VARIABLE, write_whole
-from inquitree_gym.trees.schema import Candidate, centroids, wordings
+from inquitree_gym.trees.document import Candidate
+from inquitree_gym.trees.schema import centroids, wordings
 
 if TYPE_CHECKING:
     from inquitree_gym.embeddings.protocol import Embedder, Vectors

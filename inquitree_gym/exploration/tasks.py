@@ -12,7 +12,7 @@ from inquitree_gym.errors import Fault, UnknownTreeError, suggest
 from inquitree_gym.exploration.schema import ExplorationTask
 from inquitree_gym.protocols import Outline, Tasks
 from inquitree_gym.trees.catalogue import expand_names, is_path
-from inquitree_gym.trees.load import dump_document, read_document, validated
+from inquitree_gym.trees.reading import dump_document, read_document, validated
 
 TaskLike = str | os.PathLike[str] | ExplorationTask
 FROZEN = (

@@ -74,25 +74,12 @@ class AxisMark(NamedTuple):
 
 
 def exam_of(tree: Tree) -> Exam:
-    """Return the exam of a tree. In one without axes each item is an axis of its own, whose poles are its options."""
-    if tree.axes:
-        return Exam(tuple(len(axis.poles) for axis in tree.axes), tree.asks)
-    items = tree.conclusions
-    return Exam(tuple(len(item.options) for item in items), tuple((i,) for i in range(len(items))))
+    """Return the exam of a tree."""
+    return Exam(tuple(len(axis.poles) for axis in tree.axes), tree.asks)
 
 
 def marks_of(tree: Tree) -> tuple[tuple[AxisMark, ...], ...]:
-    """Return the axes of the exam that each study reads.
-
-    In a tree without axes a study reads the items that need it: its true result states what is true, and each fake
-    something that is not.
-    """
-    if not tree.axes:
-        needed = [{name for group in item.needs for name in group} for item in tree.conclusions]
-        return tuple(
-            tuple(AxisMark(i, 1, len(study.outcomes)) for i, names in enumerate(needed) if study.id in names)
-            for study in tree.studies
-        )
+    """Return the axes of the exam that each study reads."""
     found = []
     for axes in tree.reads:
         divisor, marks = 1, []

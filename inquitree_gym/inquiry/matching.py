@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from inquitree_gym.embeddings.protocol import Vectors
     from inquitree_gym.embeddings.vectors import Vector
     from inquitree_gym.inquiry.engine import Reading, State
-    from inquitree_gym.trees.schema import Candidate, Study, Subtopic
+    from inquitree_gym.trees.document import Candidate, Study, Subtopic
 
 
 TOP_K = 5

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from inquitree_gym.embeddings import TreeVectors
     from inquitree_gym.embeddings.protocol import Vectors
     from inquitree_gym.prompts import Prompts
-    from inquitree_gym.trees.schema import Study, Subtopic
+    from inquitree_gym.trees.document import Study, Subtopic
 
 FeatureRow = NDArray[np.float32]
 
@@ -100,7 +100,7 @@ class ObservationRenderer:
         self._turn_limit = engine.turn_limit
         self._told = {**_DECISIONS[engine.rules.decisions], "bare_decisions": engine.rules.bare_decisions}
         exam = engine.rules.exam != "none"
-        briefing = {"wrong": engine.rules.fake_level, "worlds": bool(tree.axes), "exam": exam}
+        briefing = {"wrong": engine.rules.fake_level, "exam": exam}
         self._told["briefing"] = briefing if engine.rules.briefing else None
         self._engine = engine
         self._recalls = engine.rules.reruns == "redo"

@@ -24,7 +24,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.exam import Exam, exam_of
 
 if TYPE_CHECKING:
-    from inquitree_gym.trees.world_schema import WorldTree
+    from inquitree_gym.trees.schema import Tree
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -86,7 +86,7 @@ class Design:
         return law
 
 
-def design_of(tree: WorldTree) -> Design:
+def design_of(tree: Tree) -> Design:
     """Return the design of a tree."""
     places = {subtopic.id: i for i, subtopic in enumerate(tree.subtopics)}
     return Design(

@@ -64,7 +64,7 @@ def inquiry_view(episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore
             "diagram": diagram(tree),
             "names": {s.id: s.name for s in tree.subtopics} | {s.id: s.text for s in tree.studies},
             "world": world_id(world_of(tree, episode)),
-            "fiction": bool(tree.axes) and tuple(axis.actual for axis in tree.axes) != world_of(tree, episode),
+            "fiction": tuple(axis.actual for axis in tree.axes) != world_of(tree, episode),
             "exam": _exam_rows(episode, tree),
             "items": _graded_items(episode, tree, score),
             "threshold": float(episode.header.rules["threshold"]),

@@ -35,7 +35,7 @@ from inquitree_gym.inquiry.observer import (
 )
 
 if TYPE_CHECKING:
-    from inquitree_gym.trees.world_schema import WorldTree
+    from inquitree_gym.trees.schema import Tree
 
 TELLABLE = 0.6
 """A fake is tellable if it is fake with at least this probability when it is shown."""
@@ -198,7 +198,7 @@ LIMITS, LEVELS = (2, 3, 5), (0, 3)
 """Turns per subtopic and fake levels of the tables for authors."""
 
 
-def player_tables(tree: WorldTree) -> dict[str, list[list[str]]]:
+def player_tables(tree: Tree) -> dict[str, list[list[str]]]:
     """Return what simulated players reach on a tree, and how many fakes could be told, as rows of cells by title.
 
     Raises:

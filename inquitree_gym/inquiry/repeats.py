@@ -13,7 +13,7 @@ from inquitree_gym.log.records import SIMILARITY_TOLERANCE
 if TYPE_CHECKING:
     from inquitree_gym.embeddings import TreeVectors
     from inquitree_gym.inquiry.engine import Engine, State
-    from inquitree_gym.trees.schema import Candidate, Study, Subtopic
+    from inquitree_gym.trees.document import Candidate, Study, Subtopic
 
 SIMILARITY = 0.9
 """Similarity to a text from which an action repeats it, unless it is nearer to the node that it was accepted for."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from inquitree_gym.log import Turn
     from inquitree_gym.prompts import Prompts
     from inquitree_gym.sheets import SheetReading
-    from inquitree_gym.trees.schema import ConclusionItem, Study, Subtopic
+    from inquitree_gym.trees.document import ConclusionItem, Study, Subtopic
 
 
 EXAM_VERSION = 1

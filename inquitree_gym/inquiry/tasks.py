@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from inquitree_gym.errors import Fault, OptionError, TreeError, plural
 from inquitree_gym.protocols import Outline, Tasks
 from inquitree_gym.trees.catalogue import CATALOGUE, builtin_ids, expand_names, is_task_file, user_files
-from inquitree_gym.trees.load import dump_document, load_tree
+from inquitree_gym.trees.load import load_tree
+from inquitree_gym.trees.reading import dump_document
 from inquitree_gym.trees.schema import Embed, Tree
 from inquitree_gym.trees.worlds import count_worlds
-
-if TYPE_CHECKING:
-    from inquitree_gym.trees.world_schema import WorldTree
 
 _UNKNOWN = dict.fromkeys(("worlds", "depth", "width", "tier", "year", "journal", "doi"))
 
@@ -27,11 +25,8 @@ class TreeTasks(Tasks[Tree]):
 
     @property
     def schema(self) -> Any:
-        """Both formats."""
-        from inquitree_gym.trees.earlier_schema import EarlierTree
-        from inquitree_gym.trees.world_schema import WorldTree
-
-        return EarlierTree | WorldTree
+        """Schema of a tree."""
+        return Tree
 
     @property
     def diagrams(self) -> Mapping[str, Callable[[Tree], str]]:
@@ -53,22 +48,13 @@ class TreeTasks(Tasks[Tree]):
         return dump_document(task).encode()
 
     def lint(self, task: Tree, embedder: Any = None) -> Sequence[Fault]:
-        """See `lint_tree` and `lint_world_tree`."""
-        from inquitree_gym.trees.earlier_schema import EarlierTree
+        """See `lint_tree`."""
         from inquitree_gym.trees.lint import lint_tree
-        from inquitree_gym.trees.world_lint import lint_world_tree
 
-        embed = None if embedder is None else _vectors(task, embedder)
-        if isinstance(task, EarlierTree):
-            return lint_tree(task, embed)
-        return lint_world_tree(cast("WorldTree", task), embed)
+        return lint_tree(task, None if embedder is None else _vectors(task, embedder))
 
     def aids(self, task: Tree, embedder: Any = None) -> Mapping[str, Sequence[list[str]]]:
-        """Return tables that help an author, of a tree with worlds."""
-        from inquitree_gym.trees.world_schema import WorldTree
-
-        if not isinstance(task, WorldTree):
-            return {}
+        """Return tables that help an author."""
         from inquitree_gym.inquiry.players import player_tables
         from inquitree_gym.trees.aids import author_tables
 

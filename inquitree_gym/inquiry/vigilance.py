@@ -270,7 +270,7 @@ def exposures(episode: Episode[InquiryEvent], tree: Tree) -> tuple[Exposure, ...
                     prompt_tokens=_prompt_tokens(episode, turn.turn + 1),
                     redone=redone,
                     truth_seen=name in seen,
-                    tellable=fake > 0 and tree.can_be_told(index[name], fake),
+                    tellable=fake > 0 and tree.can_be_told(index[name]),
                     control=len(tree.studies[index[name]].outcomes) == 1,
                     belief=belief,
                 )

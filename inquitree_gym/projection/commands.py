@@ -27,9 +27,9 @@ from inquitree_gym.embeddings.protocol import embedded
 from inquitree_gym.errors import OptionError
 from inquitree_gym.files import user_folder
 from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, ChatModel, ReplyCache
+from inquitree_gym.trees.disclosure_lint import lint_task
 from inquitree_gym.trees.fields import Paper
-from inquitree_gym.trees.lint import lint_task
-from inquitree_gym.trees.load import dump_document
+from inquitree_gym.trees.reading import dump_document
 
 ROLE = "author"
 """Folder of the cached replies."""

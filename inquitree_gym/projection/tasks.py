@@ -14,15 +14,8 @@ from inquitree_gym.errors import Fault, TreeError, UnknownTreeError, plural
 from inquitree_gym.protocols import Outline, Tasks
 from inquitree_gym.trees.catalogue import TASK_FORMAT, builtin_ids, expand_names, is_path, user_files
 from inquitree_gym.trees.disclosure import LEVELS, TOLD, ProjectionTask
-from inquitree_gym.trees.load import (
-    dump_document,
-    id_faults,
-    load_tree,
-    parse_tree,
-    read_document,
-    refuse_ambiguous_json,
-    validated,
-)
+from inquitree_gym.trees.load import id_faults, load_tree, parse_tree
+from inquitree_gym.trees.reading import dump_document, read_document, refuse_ambiguous_json, validated
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import Tree
 
@@ -159,7 +152,7 @@ class ProjectionTasks(Tasks[ProjectionTask]):
     def lint(self, task: ProjectionTask, embedder: Any = None) -> Sequence[Fault]:
         """See `lint_task`."""
         from inquitree_gym.embeddings.protocol import embedded
-        from inquitree_gym.trees.lint import lint_task
+        from inquitree_gym.trees.disclosure_lint import lint_task
 
         return lint_task(task, None if embedder is None else partial(embedded, embedder))
 

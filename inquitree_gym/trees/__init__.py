@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from inquitree_gym.projection.worlds import WorldSettings, synthetic_task
     from inquitree_gym.trees.catalogue import CATALOGUE, CatalogueEntry, builtin_ids, user_files
     from inquitree_gym.trees.disclosure import Disclosure, ProjectionTask
-    from inquitree_gym.trees.fields import CANARY
+    from inquitree_gym.trees.fields import CANARY, HINT_LEVELS
     from inquitree_gym.trees.load import dump_tree, load_tree, parse_tree
-    from inquitree_gym.trees.schema import HINT_LEVELS, Tree
+    from inquitree_gym.trees.schema import Tree
 
 __all__ = [
     "CANARY",
@@ -42,8 +42,8 @@ __getattr__ = lazy(
     {
         "errors": "Fault",
         "trees.disclosure": "Disclosure ProjectionTask",
-        "trees.fields": "CANARY",
-        "trees.schema": "HINT_LEVELS Tree",
+        "trees.fields": "CANARY HINT_LEVELS",
+        "trees.schema": "Tree",
         "trees.catalogue": "CATALOGUE CatalogueEntry builtin_ids user_files",
         "trees.load": "dump_tree load_tree parse_tree",
         "fiction.documents": "tree_seed",

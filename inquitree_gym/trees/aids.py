@@ -8,19 +8,19 @@ from contextlib import suppress
 import numpy as np
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.trees.lint import char_tfidf
+from inquitree_gym.trees.courses import courses
+from inquitree_gym.trees.fields import HINT_LEVELS
+from inquitree_gym.trees.lint import char_tfidf, readers
 from inquitree_gym.trees.meaning import embedded_once, ladder_similarities, quoting, targets
 from inquitree_gym.trees.rules import MAX_COURSE_SHARE, MAX_FALL, MIN_LAST_HINT_SIMILARITY
-from inquitree_gym.trees.schema import HINT_LEVELS, Embed, centroids
-from inquitree_gym.trees.world_lint import courses, readers
-from inquitree_gym.trees.world_schema import WorldTree
+from inquitree_gym.trees.schema import Embed, Tree, centroids
 from inquitree_gym.trees.worlds import SETS, count_worlds
 
 Table = Sequence[list[str]]
 """Rows of cells, the heading first."""
 
 
-def author_tables(tree: WorldTree, embed: Embed | None = None) -> dict[str, Table]:
+def author_tables(tree: Tree, embed: Embed | None = None) -> dict[str, Table]:
     """Return the tables by title. The similarities under an embedder only with ``embed``."""
     return {
         "Worlds": _worlds(tree),
@@ -30,7 +30,7 @@ def author_tables(tree: WorldTree, embed: Embed | None = None) -> dict[str, Tabl
     }
 
 
-def _worlds(tree: WorldTree) -> Table:
+def _worlds(tree: Tree) -> Table:
     rows = [["set", "worlds"]]
     for which in SETS:
         with suppress(OptionError):  # the tree has no such worlds
@@ -38,7 +38,7 @@ def _worlds(tree: WorldTree) -> Table:
     return rows
 
 
-def _readings(tree: WorldTree) -> Table:
+def _readings(tree: Tree) -> Table:
     found, examined = readers(tree), [item.axes for item in tree.conclusions]
     rows = [["study", *tree.axis_index, "support"]]
     for study in tree.studies:
@@ -50,7 +50,7 @@ def _readings(tree: WorldTree) -> Table:
     return rows
 
 
-def _course(tree: WorldTree) -> Table:
+def _course(tree: Tree) -> Table:
     steps, best, chance = courses(tree)
     share = f"{chance / best:.3f}" if best else ""
     return [
@@ -59,7 +59,7 @@ def _course(tree: WorldTree) -> Table:
     ]
 
 
-def _hints(tree: WorldTree, embed: Embed | None) -> Table:
+def _hints(tree: Tree, embed: Embed | None) -> Table:
     """Return a row per hint: its similarity to its target beside that of the hint before, and its margin.
 
     The margin is its lead over the nearest sibling of its target, which the last hint needs. A last hint that holds the
@@ -80,7 +80,7 @@ def _hints(tree: WorldTree, embed: Embed | None) -> Table:
     return rows
 
 
-def _rising(tree: WorldTree, embed: Embed, code: str) -> list[list[str]]:
+def _rising(tree: Tree, embed: Embed, code: str) -> list[list[str]]:
     """Return the similarity of each hint, and the bound that the best hint before it sets. A quotation has none."""
     ladders, quoted, rows = ladder_similarities(tree, embed, code).tolist(), quoting(tree), []
     for node, ladder in zip(targets(tree), ladders, strict=True):
@@ -91,7 +91,7 @@ def _rising(tree: WorldTree, embed: Embed, code: str) -> list[list[str]]:
     return rows
 
 
-def _margins(tree: WorldTree, embed: Embed) -> tuple[list[list[str]], list[list[str]]]:
+def _margins(tree: Tree, embed: Embed) -> tuple[list[list[str]], list[list[str]]]:
     """Return the margin of each hint, and the similarity of last hints to the text that they name."""
     ladders, quoted = {node.id: node.hints for node in targets(tree)}, quoting(tree)
     margins: dict[str, list[list[str]]] = {}

@@ -16,7 +16,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from inquitree_gym.errors import require
-from inquitree_gym.trees.schema import Subtopic, Tree
+from inquitree_gym.trees.document import Subtopic
+from inquitree_gym.trees.schema import Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,6 +17,8 @@ CANARY = "inquitree-gym benchmark data; keep out of training corpora; canary 5b0
 """Text in every shipped document and every log by which leaked data can be found."""
 MAX_TEXT = 4_000
 """Maximum length of a text, in characters."""
+HINT_LEVELS = 4
+"""H: hints per ladder, level 1 vague to level 4 explicit."""
 ID_PATTERN = r"^[a-z][a-z0-9_.-]{0,63}$"
 
 _CONTROL = re.compile(

@@ -1,140 +1,161 @@
 """Linter for research trees: the rules of docs/trees-format.md from T201 on.
 
 Every check yields `Fault`s that name their rule and node. Checks of meaning need an ``embed`` function. Without one,
-only those of structure and surface run.
+only those of structure and surface run. The text of a result or conclusion item must not betray which pole is the usual
+one, every axis has to be readable in several ways, and the choice of studies has to matter.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from graphlib import TopologicalSorter
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.errors import Fault
-from inquitree_gym.trees.disclosure import LEVELS, Disclosure, ProjectionTask
-from inquitree_gym.trees.earlier_schema import EarlierStudy, EarlierTree
+from inquitree_gym.errors import Fault, plural
+from inquitree_gym.trees.courses import courses
+from inquitree_gym.trees.disclosure_lint import disclosure_faults
+from inquitree_gym.trees.document import Study
 from inquitree_gym.trees.fields import GENERATED
-from inquitree_gym.trees.meaning import embedded_once, ladder_faults, meaning_faults, targets, words_of
+from inquitree_gym.trees.meaning import embedded_once, ladder_faults, matching_faults, targets
+from inquitree_gym.trees.meaning import words_of as words
 from inquitree_gym.trees.rules import (
-    CENTRAL_SHARE,
-    LENGTH_RATIO,
-    MAX_CLAIM_SIMILARITY,
+    AXES,
+    MAX_COURSE_SHARE,
+    MAX_EXAMINED,
     MAX_LEAK,
-    MAX_NUMBER_DIFFERENCE,
-    MAX_QUESTION_WORDS,
-    MAX_RELATION_WORDS,
-    MAX_TOPIC_WORDS,
-    MIN_CENTRAL_STUDIES,
+    MAX_LENGTH_SPREAD,
+    MAX_OTHERWISE_SETTLED,
+    MAX_PAIR_SHARE,
+    MIN_ABSTRACT_AXES,
+    MIN_CONTROLS,
     MIN_FIRST_HINT_WORDS,
-    MIN_TELLABLE_SHARE,
+    MIN_READERS,
+    MIN_WORDINGS,
+    SMALL,
+    SMALL_AXES,
+    SMALL_CONTROLS,
+    SMALL_PAIRS,
+    TURNS_BOUND,
     fault,
 )
-from inquitree_gym.trees.schema import Embed, Structure, Tree
-
-_CONDITIONAL = re.compile(r"(?:If|When) .+, then .+\.$", re.DOTALL)
-_NO_EFFECT = re.compile(r"\b(?:no|not|same|unchanged|equal|equally|neither|independent)\b", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?](?:\s|$)")
-_OUTCOME_START = "This study finds "
-_PATH = "disclosure"
-
-
-def lint_task(task: ProjectionTask, embed: Embed | None = None) -> list[Fault]:
-    """Return all faults of a projection task, an empty list for a clean one."""
-    return list(disclosure_faults(task.disclosure, embed))
-
-
-def disclosure_faults(disclosure: Disclosure, embed: Embed | None = None) -> Iterator[Fault]:
-    """Yield the faults of a disclosure, those of meaning only with ``embed``."""
-    yield from _lengths(disclosure)
-    yield from _forms(disclosure)
-    yield from _repeated_contraries(disclosure)
-    if embed is not None:
-        yield from _claims_alike(disclosure, embed)
-        yield from _leaks(disclosure, embed)
-
-
-def _lengths(disclosure: Disclosure) -> Iterator[Fault]:
-    bounded = [("topic", disclosure.topic, MAX_TOPIC_WORDS), ("question", disclosure.question, MAX_QUESTION_WORDS)]
-    for name, text, bound in bounded:
-        if (words := len(text.split())) > bound:
-            yield fault("T801", _PATH, f"{_PATH}.{name}", f"{name} has {words} words, at most {bound}", words, bound)
-    for i, claim in enumerate(disclosure.claims):
-        if (words := len(claim.relation.split())) > MAX_RELATION_WORDS:
-            message = f"its relation has {words} words, at most {MAX_RELATION_WORDS}"
-            yield fault("T802", claim.id, f"{_PATH}.claims[{i}].relation", message, words, MAX_RELATION_WORDS)
-
-
-def _forms(disclosure: Disclosure) -> Iterator[Fault]:
-    if not disclosure.question.endswith("?"):
-        yield fault("T801", _PATH, f"{_PATH}.question", "the question does not end with a question mark")
-    for name in ("hypothesis", "null_hypothesis"):
-        if not _CONDITIONAL.match(getattr(disclosure, name)):
-            message = f"the {name.replace('_', ' ')} is not of the form 'If …, then ….' or 'When …, then ….'"
-            yield fault("T803", _PATH, f"{_PATH}.{name}", message)
-    if not _NO_EFFECT.search(disclosure.null_hypothesis):
-        message = "the null hypothesis does not say that nothing changes; write 'no change' or 'the same'"
-        yield fault("T803", _PATH, f"{_PATH}.null_hypothesis", message)
-    one_sentence = len(_SENTENCE_END.findall(disclosure.outcome)) == 1
-    if not (disclosure.outcome.startswith(_OUTCOME_START) and one_sentence):
-        yield fault("T804", _PATH, f"{_PATH}.outcome", "the outcome is not one sentence that starts 'This study finds'")
-
-
-def _repeated_contraries(disclosure: Disclosure) -> Iterator[Fault]:
-    for i, claim in enumerate(disclosure.claims):
-        seen = {claim.text.casefold()}
-        for k, text in enumerate(claim.contraries):
-            if text.casefold() in seen:
-                message = f"contrary {k + 1} repeats the claim or an earlier contrary"
-                yield fault("T805", claim.id, f"{_PATH}.claims[{i}].contraries[{k}]", message)
-            seen.add(text.casefold())
-
-
-def _claims_alike(disclosure: Disclosure, embed: Embed) -> Iterator[Fault]:
-    vectors = embed([claim.text for claim in disclosure.claims])
-    for (i, one), (k, other) in combinations(enumerate(disclosure.claims), 2):
-        if (similarity := float(vectors[i] @ vectors[k])) > MAX_CLAIM_SIMILARITY:
-            message = f"says almost the same as {one.id}: {similarity:.3f} > {MAX_CLAIM_SIMILARITY}; join or part them"
-            yield fault("T806", other.id, f"{_PATH}.claims[{k}]", message, similarity, MAX_CLAIM_SIMILARITY)
-
-
-def _leaks(disclosure: Disclosure, embed: Embed) -> Iterator[Fault]:
-    shown = [text for level in LEVELS for text in disclosure.texts_of(level)]
-    vectors = embed(shown)
-    for i, claim in enumerate(disclosure.claims):
-        similarities = vectors @ embed([claim.text, *claim.contraries]).T
-        for text, row in zip(shown, similarities.tolist(), strict=True):
-            if (lead := row[0] - max(row[1:])) > MAX_LEAK:
-                message = f"'{text:.60}' is nearer to the claim than to any contrary, by {lead:.3f} > {MAX_LEAK}"
-                yield fault("T807", claim.id, f"{_PATH}.claims[{i}]", f"{message}; make it neutral", lead, MAX_LEAK)
-
+from inquitree_gym.trees.schema import Embed, Tree
 
 _TODO = re.compile(r"\bTODO\b")
-_OR = re.compile(r"(?<!with )(?<!more )\bor\b(?! not\b)", re.IGNORECASE)
-_WHETHER = re.compile(r"\bwhether\b[^;.]*", re.IGNORECASE)
-"""Alternatives that make no difference."""
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 """A figure in a text."""
-_TOKEN = re.compile(r"[a-z0-9.]+")
+_BETRAYING = re.compile(r"\b(but|yet|still|only|surprisingly)\b", re.IGNORECASE)
 
-Terms = set[str | tuple[str, str]]
+Reader = tuple[str, Study]
+"""A subtopic and a study of it."""
 
 
-def lint_tree(tree: EarlierTree, embed: Embed | None = None) -> list[Fault]:
-    """Return all faults, an empty list for a clean tree. The wording of a tree with TODO texts is not checked."""
-    controls = {study.id for study in tree.studies if study.control}
-    faults = [*redundant_edges(tree.structure), *_evidence_faults(tree), *support_faults(tree.structure, controls)]
+def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
+    """Return all faults, of meaning only with ``embed``. An empty list for a clean tree.
+
+    The wording of a tree with TODO texts is not checked.
+    """
+    faults = [*_redundant_edges(tree), *_support_faults(tree)]
+    faults += [*_size_faults(tree), *_reading_faults(tree), *_pair_faults(tree), *_control_faults(tree)]
+    faults += [*_course_faults(tree), *_exam_faults(tree), *_pole_faults(tree)]
     if unfinished := list(todo_faults(tree)):
         return faults + unfinished
     known = embed and embedded_once(tree, embed)
-    faults += [*_joined_findings(tree), *target_faults(tree, known), *result_faults(tree)]
+    faults += [*_target_faults(tree, known), *_text_faults(tree), *_wording_faults(tree)]
     if tree.disclosure is not None:
         faults += disclosure_faults(tree.disclosure, embed)
-    return faults if known is None else [*faults, *meaning_faults(tree, known)]
+    if known is not None:
+        faults += [*matching_faults(tree, known), *_leaks(tree, known)]
+    return faults
+
+
+def readers(tree: Tree) -> dict[str, list[Reader]]:
+    """Return the subtopics and studies that read each axis."""
+    found: dict[str, list[Reader]] = {axis.id: [] for axis in tree.axes}
+    for subtopic in tree.subtopics:
+        for study in subtopic.studies:
+            for axis in study.result.axes:
+                found[axis].append((subtopic.id, study))
+    return found
+
+
+def _size_faults(tree: Tree) -> Iterator[Fault]:
+    count, n = len(tree.axes), len(tree.subtopics)
+    low, high = AXES
+    if n <= TURNS_BOUND:
+        low = max(low, -(-(2 * n + 1) // 3))
+    low = min(low, MIN_ABSTRACT_AXES) if tree.provenance.tier == "C" else low
+    high = SMALL_AXES if n <= SMALL else high
+    if not low <= count <= high:
+        wanted = str(low) if low == high else f"{low} to {high}"
+        message = f"{count} axes, needs {wanted} with {plural(n, 'subtopic')}; join, part or drop some"
+        yield fault("T901", "", "axes", message, count, low if count < low else high)
+
+
+def _reading_faults(tree: Tree) -> Iterator[Fault]:
+    """Yield the axes that too few studies read, or that too few read by evidence."""
+    lonely = []
+    for axis, found in readers(tree).items():
+        path, names = tree.paths[axis], ", ".join(study.id for _, study in found) or "none"
+        if len(found) < MIN_READERS:
+            message = (
+                f"is read by {plural(len(found), 'study')} ({names}), needs {MIN_READERS}; let another one measure it"
+            )
+            yield fault("T902", axis, path, message, len(found), MIN_READERS)
+        if len({subtopic for subtopic, _ in found}) == 1:
+            lonely.append(axis)
+        inferred = [study for _, study in found if study.result.support == "inferred"]
+        if len(inferred) > 1:
+            message = f"{', '.join(study.id for study in inferred)} are inferred, at most one reader may be"
+            yield fault("T904", axis, path, f"{message}; find figures for the others", len(inferred), 1)
+    for axis in lonely[1:]:
+        message = f"is read in one subtopic alone, as {lonely[0]} is; one axis of a tree may be, by two methods"
+        yield fault("T903", axis, tree.paths[axis], message, len(lonely), 1)
+    for study in tree.studies:
+        if study.result.support == "inferred" and any(map(NUMBER.search, _result_texts(study))):
+            message = "is inferred and states figures; leave them out, or name the sheet or computation behind them"
+            yield fault("T905", study.id, f"{tree.paths[study.id]}.result.support", message)
+
+
+def _pair_faults(tree: Tree) -> Iterator[Fault]:
+    """Yield too many results that read two axes, and those that share no axis with the others."""
+    pairs = {study.id: frozenset(study.result.axes) for study in tree.studies if len(study.result.axes) == 2}
+    most = len(tree.studies) * MAX_PAIR_SHARE
+    most = min(most, SMALL_PAIRS) if len(tree.subtopics) <= SMALL else most
+    if len(pairs) > most:
+        message = f"{len(pairs)} of {len(tree.studies)} results ({', '.join(pairs)}) read two axes, at most {int(most)}"
+        yield fault("T906", "", "subtopics", f"{message}; part some of them", len(pairs), int(most))
+    together = frozenset[str]().union(*pairs.values())
+    if len(together) != 3 and pairs and not frozenset.intersection(*pairs.values()):
+        told = ", ".join(f"{name} {'+'.join(sorted(pair))}" for name, pair in pairs.items())
+        message = (
+            f"its results of two axes ({told}) share no axis and form no triangle; few studies would read all axes"
+        )
+        yield fault("T907", "", "subtopics", message)
+
+
+def _control_faults(tree: Tree) -> Iterator[Fault]:
+    controls = [study.id for study in tree.studies if not study.result.axes]
+    least = SMALL_CONTROLS if len(tree.subtopics) <= SMALL else MIN_CONTROLS
+    if len(controls) < least:
+        message = f"{plural(len(controls), 'control')} ({', '.join(controls) or 'none'}), needs {least}; add plausible "
+        message = f"{message}studies that read no axis"
+        yield fault("T908", "", "subtopics", message, len(controls), least)
+
+
+def _course_faults(tree: Tree) -> Iterator[Fault]:
+    if len(tree.subtopics) > TURNS_BOUND:
+        return
+    steps, best, chance = courses(tree)
+    if best and (share := chance / best) > MAX_COURSE_SHARE:
+        message = f"at 2n turns {plural(steps, 'random study')} read {chance:.2f} axes on average, the best ones {best}"
+        message = f"{message}: {share:.3f} > {MAX_COURSE_SHARE}; add controls or axes, or move studies"
+        yield fault("T909", "", "subtopics", message, share, MAX_COURSE_SHARE)
 
 
 def char_tfidf(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -145,13 +166,13 @@ def char_tfidf(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.asarray(vectorizer.fit_transform(texts).toarray(), np.float32)
 
 
-def redundant_edges(tree: Structure) -> Iterator[Fault]:
+def _redundant_edges(tree: Tree) -> Iterator[Fault]:
     """Yield the prerequisites that another one implies already."""
-    parents = {subtopic: set(prerequisites) for subtopic, prerequisites in tree.graph}
+    parents = {subtopic: set(prerequisites) for subtopic, prerequisites in tree.graph.items()}
     ancestors: dict[str, set[str]] = {}
     for node in TopologicalSorter(parents).static_order():
         ancestors[node] = parents[node].union(*(ancestors[name] for name in parents[node]))
-    for subtopic, prerequisites in tree.graph:
+    for subtopic, prerequisites in tree.graph.items():
         implied = set().union(*(ancestors[name] for name in prerequisites))
         for name in sorted(parents[subtopic] & implied):
             path = f"{tree.paths[subtopic]}.prerequisites[{prerequisites.index(name)}]"
@@ -159,33 +180,12 @@ def redundant_edges(tree: Structure) -> Iterator[Fault]:
             yield fault("T201", subtopic, path, message)
 
 
-def _evidence_faults(tree: EarlierTree) -> Iterator[Fault]:
-    needed = {name for item in tree.conclusions for group in item.needs for name in group}
-    for study in tree.studies:
-        if study.id not in needed and not study.control:
-            message = "no conclusion item needs its result; let one need it, or mark it as a control"
-            yield fault("T202", study.id, tree.paths[study.id], message)
-    controls = {study.id for study in tree.studies if study.control}
-    owners = {study.id: subtopic.id for subtopic in tree.subtopics for study in subtopic.studies}
-    for item in tree.conclusions:
-        for i, group in enumerate(item.needs):
-            path = f"{tree.paths[item.id]}.needs[{i}]"
-            for name in sorted(controls.intersection(group)):
-                yield fault(
-                    "T203", item.id, path, f"needs {name}, which is a control; remove it from needs, or unmark it"
-                )
-            if len({owners[name] for name in group}) > 1:
-                message = f"one of {', '.join(group)} is enough for group {i + 1}, but they ask different questions"
-                yield fault("T204", item.id, path, f"{message}; give each finding a group of its own")
-
-
-def support_faults(tree: Structure, controls: Set[str]) -> Iterator[Fault]:
+def _support_faults(tree: Tree) -> Iterator[Fault]:
     """Yield the nodes without support, or with too weak a one for what they decide. Controls decide nothing."""
     supports = {support.node: (i, support) for i, support in enumerate(tree.provenance.support)}
     invented = all(source.address.startswith(GENERATED) for source in tree.provenance.sources)
-    studies = {study.id for family in tree.families[1:] for study in family}
-    items = [item for item, _ in tree.needs]
-    scored = (studies | set(items)) - controls
+    items = [item.id for item in tree.conclusions]
+    scored = {*items, *(study.id for study in tree.studies if study.result.axes)}
     for node in (*(node.id for family in tree.families for node in family), *items):
         if node not in supports:
             message = "has no entry in provenance.support; add one with its sources and facts"
@@ -223,14 +223,7 @@ def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(inner, f"{path}[{index}]")
 
 
-def _joined_findings(tree: EarlierTree) -> Iterator[Fault]:
-    for item in tree.conclusions:
-        if any(len(group) > 1 for group in item.needs) and _OR.search(_WHETHER.sub("", item.text)):
-            message = "states two findings joined by “or”, so either one earns it; split it"
-            yield fault("T303", item.id, f"{tree.paths[item.id]}.text", message)
-
-
-def target_faults(tree: Tree, embed: Embed | None = None) -> Iterator[Fault]:
+def _target_faults(tree: Tree, embed: Embed | None = None) -> Iterator[Fault]:
     """Yield the faults of hints and paraphrases, by characters alone without ``embed``."""
     nodes = targets(tree)
     for node in nodes:
@@ -244,94 +237,126 @@ def target_faults(tree: Tree, embed: Embed | None = None) -> Iterator[Fault]:
     yield from ladder_faults(tree, {code: space for code, space in spaces.items() if space})
 
 
-def result_faults(tree: EarlierTree) -> Iterator[Fault]:
-    """Yield the faults of true results, of fakes and of the rewordings of both that need no vectors."""
+def _exam_faults(tree: Tree) -> Iterator[Fault]:
+    """Yield axes that too few or too many items examine, and evidence that settles no item."""
+    axes_of = {study.id: set(study.result.axes) for study in tree.studies}
+    examined = Counter(axis for item in tree.conclusions for axis in item.axes)
+    low, high = MAX_EXAMINED
+    for axis in tree.axis_index:
+        if not low <= (count := examined[axis]) <= high:
+            message = f"is examined by {plural(count, 'conclusion item')}, needs {low} to {high}"
+            yield fault("T917", axis, tree.paths[axis], message, count, low if count < low else high)
+    for item in tree.conclusions:
+        path = f"{tree.paths[item.id]}.needs"
+        for axis in item.axes:
+            if not any(all(axis in axes_of[name] for name in group) for group in item.needs):
+                message = f"a choice of one study per group leaves {axis} open; add a group of studies that all read it"
+                yield fault("T918", item.id, path, message)
+        for i, group in enumerate(item.needs):
+            for k, name in enumerate(group):
+                if not axes_of[name] & set(item.axes):
+                    message = f"needs {name}, which reads none of its axes ({', '.join(item.axes)}); leave it out"
+                    yield fault("T919", item.id, f"{path}[{i}][{k}]", message)
+
+
+def _pole_faults(tree: Tree) -> Iterator[Fault]:
+    if len(tree.axes) > 1 and all(axis.actual == 0 for axis in tree.axes):
+        message = "the first pole is the actual one on every axis; draw the order of the poles"
+        yield fault("T915", "", "axes", message)
+    otherwise = [axis.id for axis in tree.axes if axis.settled_by != "data"]
+    if len(otherwise) > (most := int(len(tree.axes) * MAX_OTHERWISE_SETTLED)):
+        message = f"{', '.join(otherwise)} can be settled without data, at most {most} of {len(tree.axes)} axes may be"
+        yield fault("T916", "", "axes", message, len(otherwise), most)
+    for axis in tree.axes:
+        if len(set(map(str.casefold, axis.poles))) < len(axis.poles):
+            yield fault("T913", axis.id, f"{tree.paths[axis.id]}.poles", "two of its poles are the same text")
+
+
+def _result_texts(study: Study) -> list[str]:
+    return [text for wordings in study.result.texts.values() for text in wordings]
+
+
+def _parallel_texts(tree: Tree) -> Iterator[tuple[str, str, Mapping[str, Sequence[str]]]]:
+    """Yield the id of each study and item, the place of its texts, and these by key."""
     for study in tree.studies:
-        yield from _fake_faults(tree, study)
-        yield from _rewording_faults(tree, study)
-    yield from _guessed_fakes(tree)
-    yield from _missing_rewordings(tree)
-    yield from _centrality(tree)
+        yield study.id, f"{tree.paths[study.id]}.result.texts", study.result.texts
+    for item in tree.conclusions:
+        yield item.id, f"{tree.paths[item.id]}.texts", {key: (text,) for key, text in item.texts.items()}
 
 
-def centrality(study: EarlierStudy) -> float:
-    """Return 1 if no fake has more words in common with the other results than the true one has, else 0.
-
-    The measure is the Jaccard index of words and pairs of adjacent words, summed over the other results. Where k
-    results tie, each has 1/k.
-    """
-    terms = [_terms(text) for text in study.results]
-    shared = [round(sum(_jaccard(one, other) for other in terms), 9) for one in terms]
-    return 1 / shared.count(max(shared)) if shared[0] == max(shared) else 0.0
-
-
-def _fake_faults(tree: EarlierTree, study: EarlierStudy) -> Iterator[Fault]:
-    for k, fake in enumerate(study.results[1:], 1):
-        path = f"{tree.paths[study.id]}.fakes[{k - 1}]"
-        for code, message, value, bound in _differences(f"fake {k}", fake, study.result):
-            yield fault(code, study.id, path, message, value, bound)
-        if words_of(fake) in map(words_of, study.results[:k]):
-            message = f"fake {k} repeats the true result or an earlier fake; contradict it"
-            yield fault("T403", study.id, path, message)
-
-
-def _rewording_faults(tree: EarlierTree, study: EarlierStudy) -> Iterator[Fault]:
-    seen = [words_of(text) for text in study.results]
-    for i, (_, *rewordings) in enumerate(study.wordings):
-        place, of = (f".fakes[{i - 1}]", f" of fake {i}") if i else ("", "")
-        for k, text in enumerate(rewordings, 1):
-            path = f"{tree.paths[study.id]}{place}.rewordings[{k - 1}]"
-            for _, message, value, bound in _differences(f"rewording {k}{of}", text, study.result):
-                yield fault("T406", study.id, path, message, value, bound)
-            if words_of(text) in seen:
-                message = f"rewording {k}{of} repeats a result or an earlier rewording; use other words"
-                yield fault("T406", study.id, path, message)
-            seen.append(words_of(text))
+def _text_faults(tree: Tree) -> Iterator[Fault]:
+    """Yield texts of one result or item that differ in form, so that a pole could be told without its meaning."""
+    for node, path, texts in _parallel_texts(tree):
+        named = {f"{key}[{i}]" if key else f"[{i}]": text for key, each in texts.items() for i, text in enumerate(each)}
+        lengths = {place: len(text) for place, text in named.items()}
+        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+        if (spread := lengths[long] / lengths[short]) > 1 + MAX_LENGTH_SPREAD:
+            message = f"text {long} is {spread:.2f} times as long as text {short} ({lengths[long]} to {lengths[short]}"
+            message = f"{message} characters), at most {1 + MAX_LENGTH_SPREAD}"
+            yield fault("T911", node, path, message, spread, 1 + MAX_LENGTH_SPREAD)
+        figures = {place: len(NUMBER.findall(text)) for place, text in named.items()}
+        few, many = min(figures, key=figures.__getitem__), max(figures, key=figures.__getitem__)
+        if figures[few] < figures[many]:
+            message = (
+                f"text {many} has {plural(figures[many], 'figure')}, text {few} has {figures[few]}; give all as many"
+            )
+            yield fault("T912", node, path, message, figures[many] - figures[few], 0)
+        for (one, first), (other, second) in combinations(named.items(), 2):
+            if words(first) == words(second):
+                yield fault("T913", node, path, f"texts {one} and {other} say the same in the same words; reword one")
+        for place, text in named.items():
+            if found := _BETRAYING.search(text):
+                message = f"text {place} says '{found.group()}', which may betray the pole that is expected"
+                yield fault("T914", node, path, f"{message}; leave it out")
 
 
-def _differences(name: str, text: str, result: str) -> Iterator[tuple[str, str, float, float]]:
-    """Yield code, message, value and bound of each difference in length and in numbers from the true result."""
-    shortest, longest = LENGTH_RATIO
-    ratio = len(text.split()) / len(result.split())
-    if not shortest <= ratio <= longest:
-        message = f"{name} has {ratio:.2f} times as many words as the true result, needs {shortest} to {longest}"
-        yield "T401", message, ratio, shortest if ratio < shortest else longest
-    count, numbers = (len(NUMBER.findall(each)) for each in (text, result))
-    if abs(count - numbers) > MAX_NUMBER_DIFFERENCE:
-        message = f"{name} has {count} numbers, the true result {numbers}; the difference is at most"
-        yield "T402", f"{message} {MAX_NUMBER_DIFFERENCE}", abs(count - numbers), MAX_NUMBER_DIFFERENCE
+def _wording_faults(tree: Tree) -> Iterator[Fault]:
+    for study in tree.studies:
+        path = f"{tree.paths[study.id]}.result.texts"
+        if (count := len(next(iter(study.result.texts.values())))) < MIN_WORDINGS:
+            message = f"its result has {plural(count, 'wording')} for each key, needs {MIN_WORDINGS}"
+            yield fault("T910", study.id, path, f"{message}; a repetition shows another one", count, MIN_WORDINGS)
+        if same := [f"'{key}'" for key, texts in study.result.texts.items() if _repeats_figures(texts)]:
+            message = f"its wordings for {', '.join(same)} state the same figures; a replication of a measurement finds"
+            yield fault("T920", study.id, path, f"{message} others, within its spread")
 
 
-def _guessed_fakes(tree: EarlierTree) -> Iterator[Fault]:
-    tellable = [fake.can_be_told for study in tree.studies for fake in study.fakes]
-    share = sum(tellable) / len(tellable)
-    if share < MIN_TELLABLE_SHARE:
-        message = (
-            f"only {sum(tellable)} of {len(tellable)} fakes can be recognised as fake; at least two thirds must be"
-        )
-        yield fault("T405", "", "subtopics", f"{message}, by told_by or a principle", share, MIN_TELLABLE_SHARE)
+def _repeats_figures(wordings: Sequence[str]) -> bool:
+    figures = [tuple(sorted(found)) for text in wordings if (found := NUMBER.findall(text))]
+    return len(set(figures)) < len(figures)
 
 
-def _missing_rewordings(tree: EarlierTree) -> Iterator[Fault]:
-    if lacking := sum(min(map(len, study.wordings)) == 1 for study in tree.studies):
-        message = f"{lacking} of {len(tree.studies)} studies have a result or a fake without a rewording; replications"
-        yield fault("T407", "", "subtopics", f"{message} repeat it and the others word for word", lacking, 0)
+def _leaks(tree: Tree, embed: Embed) -> Iterator[Fault]:
+    """Yield the texts of every world that are nearer to the results of one pole than to those of the others."""
+    for subtopic in tree.subtopics:
+        for study in subtopic.studies:
+            shown = _shown_before(tree, subtopic.id, study)
+            vectors = embed(list(shown.values()))
+            for axis in study.result.axes:
+                by_pole = _texts_by_pole(study, axis)
+                means = np.stack([vectors @ embed(texts).T.mean(axis=1) for texts in by_pole.values()], axis=1)
+                for (path, text), row in zip(shown.items(), means, strict=True):
+                    second, first = np.sort(row)[-2:].tolist()
+                    if first - second > MAX_LEAK:
+                        pole = list(by_pole)[int(row.argmax())]
+                        message = f"'{text:.60}' is nearer to results of pole {pole} of {axis} than to others, by"
+                        message = f"{message} {first - second:.3f} > {MAX_LEAK}; make it neutral"
+                        yield fault("T921", study.id, path, message, first - second, MAX_LEAK)
 
 
-def _centrality(tree: EarlierTree) -> Iterator[Fault]:
-    low, high = CENTRAL_SHARE
-    count, studies = sum(map(centrality, tree.studies)), len(tree.studies)
-    share = count / studies
-    if studies >= MIN_CENTRAL_STUDIES and not low <= share <= high:
-        message = f"the true result has most words in common with the fakes in {count:.3g} of {studies} studies"
-        message = f"{message} ({share:.2f}), needs {low} to {high}; word some fakes after one another"
-        yield fault("T408", "", "subtopics", message, share, low if share < low else high)
+def _shown_before(tree: Tree, subtopic: str, study: Study) -> dict[str, str]:
+    """Return the texts that lead to a result, by their places."""
+    found = {"topic": tree.topic}
+    family = next(each for each in tree.subtopics if each.id == subtopic)
+    for node in (family, study):
+        found[f"{tree.paths[node.id]}.text"] = node.text
+        found |= {f"{tree.paths[node.id]}.hints[{i}]": hint for i, hint in enumerate(node.hints)}
+    return found
 
 
-def _terms(text: str) -> Terms:
-    words = _TOKEN.findall(text.lower())
-    return {*words, *pairwise(words)}
-
-
-def _jaccard(one: Terms, other: Terms) -> float:
-    return len(one & other) / max(1, len(one | other))
+def _texts_by_pole(study: Study, axis: str) -> dict[str, list[str]]:
+    place = study.result.axes.index(axis)
+    found: dict[str, list[str]] = defaultdict(list)
+    for key, wordings in study.result.texts.items():
+        found[key[place]].extend(wordings)
+    return found

@@ -1,22 +1,17 @@
-"""Reading and writing of tree files. Untrusted files are data: size-capped, validated whole, never executed."""
+"""Research trees by id and from files, and new ones to fill in."""
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.errors import Fault, OptionError, TreeError, UnknownTreeError, suggest
-from inquitree_gym.files import MAX_TASK, read_input
 from inquitree_gym.trees.catalogue import (
     RESTRICTED,
     TREES_VARIABLE,
@@ -25,22 +20,17 @@ from inquitree_gym.trees.catalogue import (
     is_path,
     user_files,
 )
-from inquitree_gym.trees.fields import FrozenModel
+from inquitree_gym.trees.document import MAX_AXES
+from inquitree_gym.trees.reading import dump_document, read_document, validated
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import Tree
-from inquitree_gym.trees.validation import legible, validation_faults
+from inquitree_gym.trees.validation import legible
 
 if TYPE_CHECKING:
     from inquitree_gym.trees.disclosure import ProjectionTask
 
-M = TypeVar("M", bound=FrozenModel)
-
-WORLDS = "inquitree/2"
-"""Format of trees with worlds."""
 MAX_NEW = len(ascii_lowercase)
 """Largest number of subtopics of a new tree, and of studies of each, which have a letter each."""
-MAX_FAULTS = 10_000
-"""Largest number of faults that are listed. More are only counted."""
 
 
 def load_tree(tree: str | os.PathLike[str] | Tree) -> Tree:
@@ -61,15 +51,6 @@ def load_tree(tree: str | os.PathLike[str] | Tree) -> Tree:
 def load_file(path: str | os.PathLike[str]) -> Tree:
     """Read and validate one tree file. See `load_tree` for the errors."""
     return parse_tree(read_document(path), where=os.fspath(path))
-
-
-def read_document(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file of at most `MAX_TASK` bytes, without a byte order mark. See `load_tree`."""
-    file = os.path.expanduser(path)
-    if not os.path.isfile(file):
-        raise UnknownTreeError(f"no tree file at '{path}'; give a path to an existing .json file, or an id")
-    content = read_input(file, limit=MAX_TASK, error=lambda message: _unreadable(os.fspath(path), message))
-    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def load_user_tree(file: Path) -> Tree:
@@ -108,36 +89,7 @@ def parse_tree(document: bytes, where: str = "tree") -> Tree:
     Raises:
         TreeError: the document is invalid. All faults that can be found at once are listed.
     """
-    refuse_ambiguous_json(document, where)
-    if _format_of(document) == WORLDS:
-        from inquitree_gym.trees.world_schema import WorldTree
-
-        return _validated(WorldTree, document, where)
-    from inquitree_gym.trees.earlier_schema import EarlierTree
-
-    return _validated(EarlierTree, document, where)
-
-
-def validated(model: type[M], document: bytes, where: str) -> M:
-    """Validate one JSON document against the model of its kind. See `parse_tree` for the errors."""
-    refuse_ambiguous_json(document, where)
-    return _validated(model, document, where)
-
-
-def _validated(model: type[M], document: bytes, where: str) -> M:
-    try:
-        return model.model_validate_json(document)
-    except ValidationError as error:
-        if (count := error.error_count()) > MAX_FAULTS:
-            raise _too_many(where, count) from None
-        raise TreeError(where, list(validation_faults(error, json.loads(document)))) from None
-
-
-def _format_of(document: bytes) -> str:
-    """Return the format that a document names, or an empty string. The document has to be JSON."""
-    content = json.loads(document)
-    found = content.get("format") if isinstance(content, dict) else ""
-    return found if isinstance(found, str) else ""
+    return validated(Tree, document, where)
 
 
 def dump_tree(tree: Tree) -> str:
@@ -145,15 +97,11 @@ def dump_tree(tree: Tree) -> str:
     return dump_document(tree)
 
 
-def dump_document(document: FrozenModel) -> str:
-    """Return the canonical JSON: fields in schema order, two spaces, UTF-8, a newline at the end."""
-    return json.dumps(document.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
-
-
 def new_tree(tree_id: str, subtopics: int = 2, studies: int = 2) -> Tree:
     """Return a tree to fill in: every text says TODO and what to write. Each subtopic needs the one before it.
 
-    Each result has a conclusion item. A last one needs either of the first two results and the last one.
+    There are as many axes as subtopics, up to `MAX_AXES`. The k-th study of the i-th subtopic reads axis i + k, and one
+    conclusion item examines each axis.
 
     Raises:
         OptionError: A number is below 1 or above `MAX_NEW`.
@@ -172,26 +120,35 @@ def new_tree(tree_id: str, subtopics: int = 2, studies: int = 2) -> Tree:
 
 
 def _multiply(document: dict[str, Any], names: Sequence[str], letters: str) -> None:
-    """Repeat the one subtopic, study, item and entry of support of the skeleton under further names."""
-    ids = [name + letter for name in names for letter in letters]
-    needs = [[[name]] for name in ids]
-    if len(names) > 1 and len(letters) > 1:
-        needs.append([ids[:2], ids[-1:]])
+    """Repeat the one axis, subtopic, study, item and entry of support of the skeleton under further names."""
+    axes = [f"a{i + 1}" for i in range(min(len(names), MAX_AXES))]
+    readers: dict[str, list[str]] = {axis: [] for axis in axes}
     pattern, (item,), (support,) = document["subtopics"][0], document["conclusions"], document["provenance"]["support"]
-    document["subtopics"] = [_renamed(pattern, "SUBTOPIC", name) for name in names]
-    for i, (name, subtopic) in enumerate(zip(names, document["subtopics"], strict=True)):
-        subtopic["prerequisites"] = names[:i][-1:]
-        subtopic["studies"] = [_renamed(pattern["studies"][0], "STUDY", name + letter) for letter in letters]
-        for study in subtopic["studies"]:
-            study["fakes"][0]["told_by"] = [other for other in ids[:2] if other != study["id"]][:1]
-    document["conclusions"] = [item | {"id": f"c{i}", "needs": groups} for i, groups in enumerate(needs, 1)]
+    document["axes"] = [_renamed(document["axes"][0], AXIS=axis) for axis in axes]
+    document["subtopics"] = []
+    for i, name in enumerate(names):
+        earlier = names[max(i, 1) - 1]
+        subtopic = _renamed(pattern, SUBTOPIC=name, EARLIER=earlier) | {"studies": []}
+        subtopic["prerequisites"] = subtopic["prerequisites"][: i > 0]
+        for k, letter in enumerate(letters):
+            axis = axes[(i + k) % len(axes)]
+            readers[axis].append(name + letter)
+            subtopic["studies"].append(_renamed(pattern["studies"][0], STUDY=name + letter, AXIS=axis))
+        document["subtopics"].append(subtopic)
+    document["conclusions"] = [
+        _renamed(item, AXIS=axis) | {"id": f"c{i}", "needs": [found]}
+        for i, (axis, found) in enumerate(readers.items(), 1)
+    ]
     nodes = [node for name in names for node in (name, *(name + letter for letter in letters))]
     nodes = ["topic", *nodes, *(each["id"] for each in document["conclusions"])]
     document["provenance"]["support"] = [support | {"node": node} for node in nodes]
 
 
-def _renamed(pattern: dict[str, Any], name: str, new: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(pattern).replace(name, new))
+def _renamed(pattern: dict[str, Any], **names: str) -> dict[str, Any]:
+    text = json.dumps(pattern)
+    for name, new in names.items():
+        text = text.replace(name, new)
+    found: dict[str, Any] = json.loads(text)
     return found
 
 
@@ -216,47 +173,3 @@ def _load_id(name: str) -> Tree:
 @lru_cache(maxsize=64)
 def _load_builtin(name: str) -> Tree:
     return parse_tree(builtin_file(name).read_bytes(), name)
-
-
-def refuse_ambiguous_json(document: bytes, where: str) -> None:
-    """Refuse repeated keys, NaN and bytes that are not UTF-8, which JSON readers treat differently."""
-    faults: dict[Fault, None] = {}
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            faults.update(dict.fromkeys(_repeated_keys(pairs, found)))
-        return found
-
-    def no_constant(name: str) -> None:
-        faults[fault("T101", "", "", f"contains {name}, which is not JSON")] = None
-
-    try:
-        json.loads(document.decode(), object_pairs_hook=unique, parse_constant=no_constant)
-    except UnicodeDecodeError as error:
-        raise _unreadable(where, f"is not UTF-8 text at byte {error.start}") from None
-    except RecursionError:
-        raise _unreadable(where, "is nested too deeply for a tree") from None
-    except json.JSONDecodeError as error:
-        message = f"is not JSON at line {error.lineno}, column {error.colno}: {error.msg}"
-        raise _unreadable(where, message) from None
-    except ValueError:
-        raise _unreadable(where, "contains a whole number with too many digits") from None
-    if faults:
-        raise TreeError(where, list(faults)) if len(faults) <= MAX_FAULTS else _too_many(where, len(faults))
-
-
-def _repeated_keys(pairs: list[tuple[str, Any]], found: dict[str, Any]) -> Iterator[Fault]:
-    node = legible(found["id"]) if isinstance(found.get("id"), str) else ""
-    for key, count in Counter(key for key, _ in pairs).items():
-        if count > 1:
-            yield fault("T101", node, "", f"key '{legible(key)}' is repeated in one object; keep one")
-
-
-def _unreadable(where: str, message: str) -> TreeError:
-    return TreeError(where, [fault("T101", "", "", message)])
-
-
-def _too_many(where: str, count: int) -> TreeError:
-    message = f"{count:,} faults, more than the {MAX_FAULTS:,} that are listed; is this a research tree?"
-    return TreeError(where, [fault("T102", "", "", message)])

@@ -1,39 +1,26 @@
-"""Checks of a research tree by the vectors of its texts: hints, siblings, paraphrases, fakes, items and leaks."""
+"""Checks of a research tree by the vectors of its texts: hints, siblings and paraphrases."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.errors import Fault
-from inquitree_gym.trees.earlier_schema import EarlierStudy, EarlierSubtopic, EarlierTree
+from inquitree_gym.trees.document import Candidate, Study, Subtopic
+from inquitree_gym.trees.fields import HINT_LEVELS
 from inquitree_gym.trees.rules import (
-    LOW_HINTS,
     MAX_FALL,
-    MAX_ITEM_SIMILARITY,
-    MAX_LEAK,
-    MAX_SAME_EVIDENCE_SIMILARITY,
     MAX_SIBLING_SIMILARITY,
-    MIN_FAKE_SIMILARITY,
     MIN_LAST_HINT_SIMILARITY,
     fault,
 )
-from inquitree_gym.trees.schema import HINT_LEVELS, Candidate, Embed, Study, Subtopic, Tree, centroids
+from inquitree_gym.trees.schema import Embed, Tree, centroids
 
 Target = Subtopic | Study
-
-
-def meaning_faults(tree: EarlierTree, embed: Embed) -> Iterator[Fault]:
-    """Yield the faults that vectors show."""
-    yield from _duplicate_items(tree, embed)
-    yield from _off_topic_fakes(tree, embed)
-    yield from matching_faults(tree, embed)
-    yield from _leaks(tree, embed)
 
 
 def matching_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
@@ -129,34 +116,6 @@ def _fall_message(node: Target, code: str, ladder: Sequence[float], before: int,
     return f"{message}move words of the target from hint {before + 1} to hint {level + 1}{such and ', such as ' + such}"
 
 
-class EarlyText(NamedTuple):
-    """A text shown before a study."""
-
-    name: str
-    path: str
-    text: str
-
-
-def early_texts(tree: EarlierTree, subtopic: EarlierSubtopic, study: EarlierStudy) -> list[EarlyText]:
-    """Return the texts shown before a study: topic, question, and the low hints of subtopic and study."""
-    path = tree.paths[subtopic.id]
-    found = [EarlyText("the topic", "topic", tree.topic), EarlyText("its question", f"{path}.text", subtopic.text)]
-    for node, name in ((subtopic, "hint {} of its subtopic"), (study, "its hint {}")):
-        for i, hint in enumerate(node.hints[:LOW_HINTS]):
-            found.append(EarlyText(name.format(i + 1), f"{tree.paths[node.id]}.hints[{i}]", hint))
-    return found
-
-
-def result_leaks(tree: EarlierTree, embed: Embed) -> Iterator[tuple[str, EarlyText, float]]:
-    """Yield study id, early text, and the lead of the true result over the nearest fake in similarity to that text."""
-    for subtopic in tree.subtopics:
-        for study in subtopic.studies:
-            early = early_texts(tree, subtopic, study)
-            similarities = embed([each.text for each in early]) @ embed(study.results).T
-            for each, row in zip(early, similarities, strict=True):
-                yield study.id, each, float(row[0] - row[1:].max())
-
-
 def lookup(vectors: Mapping[str, NDArray[np.float32]]) -> Embed:
     """Return the function that looks up the vectors of texts."""
     return lambda texts: np.stack([vectors[text] for text in texts])
@@ -166,28 +125,6 @@ def embedded_once(tree: Tree, embed: Embed) -> Embed:
     """Return a function that gives the texts of a tree their vectors, each embedded once."""
     texts = list(dict.fromkeys(tree.texts().values()))
     return lookup(dict(zip(texts, embed(texts), strict=True)))
-
-
-def _duplicate_items(tree: EarlierTree, embed: Embed) -> Iterator[Fault]:
-    vectors = embed([item.text for item in tree.conclusions])
-    evidence = [frozenset(map(frozenset, item.needs)) for item in tree.conclusions]
-    for (i, one), (k, other) in combinations(enumerate(tree.conclusions), 2):
-        same = evidence[i] == evidence[k]
-        bound = MAX_SAME_EVIDENCE_SIMILARITY if same else MAX_ITEM_SIMILARITY
-        if (similarity := float(vectors[i] @ vectors[k])) > bound:
-            message = f"says almost the same as {one.id}{' and needs the same' if same else ''}: {similarity:.3f}"
-            path = f"{tree.paths[other.id]}.text"
-            yield fault("T304", other.id, path, f"{message} > {bound}; keep one", similarity, bound)
-
-
-def _off_topic_fakes(tree: EarlierTree, embed: Embed) -> Iterator[Fault]:
-    bound = MIN_FAKE_SIMILARITY
-    for study in tree.studies:
-        vectors = embed(study.results)
-        for k, similarity in enumerate((vectors[1:] @ vectors[0]).tolist()):
-            if similarity < bound:
-                message = f"fake {k + 1} is off topic (similarity {similarity:.3f} to the true result, needs {bound})"
-                yield fault("T404", study.id, f"{tree.paths[study.id]}.fakes[{k}]", message, similarity, bound)
 
 
 def _last_hint_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
@@ -232,10 +169,3 @@ def _strayed_wordings(tree: Tree, family: Sequence[Candidate], embed: Embed) -> 
             path = f"{tree.paths[node.id]}." + (f"paraphrases[{k - 1}]" if k else "text")
             message = f"{name} is nearer to {other.id} ({best:.3f}) than to its own node ({own:.3f})"
             yield fault(code, node.id, path, f"{message}; reword {'it' if k else 'the paraphrases'}", own, best)
-
-
-def _leaks(tree: EarlierTree, embed: Embed) -> Iterator[Fault]:
-    for study, (name, path, _), lead in result_leaks(tree, embed):
-        if lead > MAX_LEAK:
-            message = f"{name} is more similar to the true result than to any fake, by {lead:.3f} > {MAX_LEAK}"
-            yield fault("T701", study, path, f"{message}; make it neutral", lead, MAX_LEAK)

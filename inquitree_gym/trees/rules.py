@@ -8,22 +8,6 @@ from inquitree_gym.errors import Fault, Severity
 
 MIN_FIRST_HINT_WORDS = 5
 """Minimum length of a first hint, in words. A shorter one says nothing."""
-MAX_ITEM_SIMILARITY = 0.90
-"""Maximum similarity between two conclusion items."""
-MAX_SAME_EVIDENCE_SIMILARITY = 0.70
-"""Maximum similarity between two conclusion items that need the same evidence."""
-LENGTH_RATIO = (0.75, 1.34)
-"""Range of the length of a fake or a rewording relative to the true result, in words."""
-MAX_NUMBER_DIFFERENCE = 2
-"""Maximum difference between the counts of numbers in a fake or a rewording and in the true result."""
-MIN_TELLABLE_SHARE = 2 / 3
-"""Minimum share of a tree's fakes that reasoning can recognise."""
-CENTRAL_SHARE = (0.15, 0.45)
-"""Range of the share of studies whose true result has most words in common with the fakes. Chance is a third."""
-MIN_CENTRAL_STUDIES = 6
-"""Smallest number of studies for which that share is checked."""
-MIN_FAKE_SIMILARITY = 0.50
-"""Minimum similarity of a fake to the true result. Less means another subject."""
 MIN_LAST_HINT_SIMILARITY = 0.85
 """Minimum similarity of the last hint to the text of its target, which it names."""
 MAX_FALL = {"T501": 0.03, "T502": 0.04}
@@ -41,8 +25,6 @@ MAX_TOPIC_WORDS, MAX_QUESTION_WORDS, MAX_RELATION_WORDS = 4, 9, 5
 """Maximum lengths in a disclosure, in words. Those of ProjectionBench."""
 MAX_CLAIM_SIMILARITY = 0.80
 """Maximum similarity between two disclosed claims."""
-LOW_HINTS = 2
-"""Highest level of the hints that must not reveal the result."""
 
 AXES, MIN_ABSTRACT_AXES = (5, 8), 4
 """Range of the number of axes, and its lower end where the evidence is an abstract."""
@@ -86,7 +68,6 @@ RULES = {
     "T115": Rule("error", "prerequisites form no cycle"),
     "T116": Rule("error", "conclusion items and disclosed claims need existing studies"),
     "T117": Rule("error", "provenance names existing nodes and sources, and source ids are unique"),
-    "T118": Rule("error", "`told_by` of a fake names other studies of the tree, each once"),
     "T119": Rule("error", "results and conclusion items read axes of the tree, each once"),
     "T120": Rule(
         "error",
@@ -94,39 +75,13 @@ RULES = {
     ),
     "T121": Rule("error", "the actual pole of an axis is one of its poles, and is given on all axes or on none"),
     "T201": Rule("error", "no prerequisite is already implied by another one"),
-    "T202": Rule("error", "a conclusion item needs every result, except those of controls"),
-    "T203": Rule("error", "no conclusion item needs a control"),
-    "T204": Rule("warning", "the studies of one group belong to one subtopic, since any of them meets the group"),
     "T205": Rule("error", "every subtopic, study and conclusion item has an entry in `provenance.support`"),
     "T206": Rule("error", "such an entry names a source or has the strength `unconfirmed`"),
     "T207": Rule("error", "no scored result or conclusion item of a tree with a public source is `unconfirmed`"),
     "T208": Rule("note", "the tree states its evidence tier"),
     "T301": Rule("error", "no text says TODO; while one does, T302 to T807 are not checked"),
     "T302": Rule("warning", f"the first hint has at least {MIN_FIRST_HINT_WORDS} words"),
-    "T303": Rule("warning", "no conclusion item with alternative evidence joins two findings by “or”"),
-    "T304": Rule(
-        "warning",
-        f"the similarity of two conclusion items is at most {MAX_ITEM_SIMILARITY:.2f}, and at most "
-        f"{MAX_SAME_EVIDENCE_SIMILARITY:.2f} if they need the same evidence",
-    ),
     "T305": Rule("note", "every subtopic and study has paraphrases"),
-    "T401": Rule("error", f"a fake has {LENGTH_RATIO[0]} to {LENGTH_RATIO[1]} times as many words as the true result"),
-    "T402": Rule("error", f"a fake has at most {MAX_NUMBER_DIFFERENCE} numbers more or fewer than the true result"),
-    "T403": Rule("error", "a fake repeats neither the true result nor another fake"),
-    "T404": Rule(
-        "error", f"a fake stays on topic: its similarity to the true result is at least {MIN_FAKE_SIMILARITY:.2f}"
-    ),
-    "T405": Rule("warning", "two thirds of the fakes of a tree can be recognised by another result or by a principle"),
-    "T406": Rule(
-        "warning",
-        "a rewording repeats no result, and differs from the true one as little in length and numbers as a fake",
-    ),
-    "T407": Rule("note", "every true result and every fake has a rewording"),
-    "T408": Rule(
-        "note",
-        f"the true result has most words in common with the fakes in {CENTRAL_SHARE[0]} to {CENTRAL_SHARE[1]} of the "
-        f"studies, in trees of at least {MIN_CENTRAL_STUDIES} studies",
-    ),
     "T501": Rule(
         "error",
         f"no hint falls behind an earlier one by more than {MAX_FALL['T501']:.2f} in similarity to the text of its "
@@ -145,11 +100,6 @@ RULES = {
     "T601": Rule("error", f"the similarity of the texts of two siblings is at most {MAX_SIBLING_SIMILARITY:.2f}"),
     "T602": Rule("warning", "every text is nearest to its own node among its siblings"),
     "T603": Rule("warning", "every paraphrase is nearest to its own node among its siblings"),
-    "T701": Rule(
-        "error",
-        "no topic, question or hint of level 1 or 2 reveals a true result: its similarity to the true result exceeds "
-        f"that to the nearest fake by at most {MAX_LEAK:.2f}",
-    ),
     "T801": Rule(
         "error",
         f"a disclosed topic has at most {MAX_TOPIC_WORDS} words; the question at most {MAX_QUESTION_WORDS}, and ends "
@@ -208,7 +158,7 @@ RULES = {
         f"that to those of another by at most {MAX_LEAK:.2f}",
     ),
 }
-"""Rules by code: T1 file, T2 structure, T3 texts, T4 fakes, T5 hints, T6 siblings, T7 leaks, T8 disclosure, T9 axes."""
+"""Rules by code: T1 file, T2 structure, T3 texts, T5 hints, T6 siblings, T8 disclosure, T9 axes."""
 
 
 def fault(

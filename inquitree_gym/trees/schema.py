@@ -1,164 +1,45 @@
-"""Research trees as all parts of the package know them, and what makes one playable.
+"""Research trees as all parts of the package know them.
 
-Every `Tree` is playable: ids are unique, prerequisites and evidence refer to existing nodes, and the graph is acyclic.
-The linter checks quality: rising hint ladders, distinguishable siblings. The formats are in `earlier_schema` and
-`world_schema`.
+Every `Tree` is playable in every world: ids are unique, prerequisites and evidence refer to existing nodes, the graph
+is acyclic, and results and conclusion items have a text for every combination of the poles of their axes. The linter
+checks quality: rising hint ladders, distinguishable siblings, texts that betray no pole.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from operator import not_
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from inquitree_gym.errors import Fault
-from inquitree_gym.trees.disclosure import Disclosure
-from inquitree_gym.trees.fields import (
-    CLEAN,
-    FrozenModel,
-    Identifier,
-    Node,
-    Paper,
-    Provenance,
-    Text,
-    document_digest,
-)
+from inquitree_gym.trees.document import Candidate, Study, Subtopic, TreeDocument
+from inquitree_gym.trees.fields import document_digest
 from inquitree_gym.trees.rules import fault
+from inquitree_gym.trees.validation import legible
 
-HINT_LEVELS = 4
-"""H: hints per ladder, level 1 vague to level 4 explicit."""
-MAX_PARAPHRASES = 12
-"""Largest number of paraphrases of a subtopic or study, and of rewordings of a result."""
-MAX_SUBTOPICS = 1_000
-MAX_AXES = 12
-"""Largest number of axes. Three poles on each make 531,441 worlds."""
 MAX_CYCLES = 20
 """Largest number of cycles reported at once. Each takes a walk over the graph."""
-
-Name = Annotated[str, Field(min_length=1, max_length=60), CLEAN]
-Hints = Annotated[tuple[Text, ...], Field(min_length=HINT_LEVELS, max_length=HINT_LEVELS)]
+_REPEATED = "this id is used more than once; ids are unique in a tree"
 
 
-class Candidate(Node):
-    """A subtopic or study: actions are matched with its text and its paraphrases together."""
+class Tree(TreeDocument):
+    """A research tree that is playable in every world: a topic, a DAG of subtopics, studies and conclusion items."""
 
-    paraphrases: tuple[Text, ...] = Field(default=(), max_length=MAX_PARAPHRASES, exclude_if=not_)
-    """The same question or protocol in other words. Left out of documents without any."""
-
-
-class Study(Candidate, ABC):
-    """A study of a subtopic: protocol (its text), hint ladder, and the results that it can have."""
-
-    hints: Hints
-
-    @property
-    @abstractmethod
-    def outcomes(self) -> tuple[tuple[str, ...], ...]:
-        """Wordings of every result that the study can have, each with the same number of them.
-
-        They are ordered by the poles of the axes that the study reads, the last axis running fastest. In a tree without
-        axes the true result comes first, then the fakes. A control has one outcome.
-        """
-
-    @property
-    def shown_texts(self) -> tuple[str, ...]:
-        """All outcomes in the first wording, then in the second, and so on."""
-        return tuple(text for wording in zip(*self.outcomes, strict=True) for text in wording)
-
-
-class Subtopic(Candidate, ABC):
-    """A question that is unlocked once the subtopics that it requires have been visited."""
-
-    if TYPE_CHECKING:  # each format orders its fields
-        name: str
-        hints: tuple[str, ...]
-        studies: tuple[Study, ...]
-
-    @property
-    @abstractmethod
-    def requires(self) -> tuple[str, ...]:
-        """Ids of the subtopics that have to be visited before."""
-
-
-class ConclusionItem(FrozenModel, ABC):
-    """A conclusion of the paper: statements of which one holds, and the studies it rests on."""
-
-    if TYPE_CHECKING:
-        id: str
-        needs: tuple[tuple[str, ...], ...]
-
-    @property
-    @abstractmethod
-    def options(self) -> tuple[str, ...]:
-        """Statements by the poles of the axes of the item, the last axis running fastest.
-
-        In a tree without axes the true statement comes first.
-        """
-
-
-class Axis(FrozenModel):
-    """A fact about the world that could have come out in several ways, its poles. Agents never see it."""
-
-    id: Identifier
-    question: Text
-    poles: tuple[Text, ...] = Field(min_length=2, max_length=3)
-    actual: int | None
-    """Index of the pole that the paper reports. None on every axis of a tree that was made up."""
-    settled_by: Literal["data", "simulation", "paper"]
-    """Means by which a reader could settle the question without the inquiry."""
-
-
-class Tree(FrozenModel, ABC):
-    """A research tree of either format, as all parts but linter and loader know it."""
-
-    if TYPE_CHECKING:
-        id: str
-        version: int
-        canary: str
-        paper: Paper
-        topic: str
-        subtopics: tuple[Subtopic, ...]
-        conclusions: tuple[ConclusionItem, ...]
-        disclosure: Disclosure | None
-        provenance: Provenance
-
-        @property
-        def axes(self) -> tuple[Axis, ...]:
-            """Facts in which worlds differ. None in a tree that has one world."""
+    @model_validator(mode="after")
+    def _is_playable(self) -> Tree:
+        if faults := list(_playability_faults(self)):
+            context = {"faults": "\n".join(map(str, faults)), "list": faults}
+            raise PydanticCustomError("not_playable", "{faults}", context)
+        return self
 
     def __hash__(self) -> int:
         """Return the hash of the digest, so that caches keyed by a tree are fast."""
         return hash(self.digest)
-
-    @cached_property
-    def studies(self) -> tuple[Study, ...]:
-        """All studies, subtopic by subtopic. Study indices follow this order."""
-        return tuple(study for subtopic in self.subtopics for study in subtopic.studies)
-
-    @cached_property
-    def families(self) -> tuple[tuple[Subtopic, ...] | tuple[Study, ...], ...]:
-        """Groups of siblings, among which an action is matched: all subtopics, then the studies of each subtopic."""
-        return self.subtopics, *(subtopic.studies for subtopic in self.subtopics)
-
-    @property
-    def structure(self) -> Structure:
-        """The graph, the evidence and the sources."""
-        requires = tuple(subtopic.requires for subtopic in self.subtopics)
-        needs = tuple((item.id, item.needs) for item in self.conclusions)
-        return Structure(self.families, requires, needs, self.disclosure, self.provenance)
-
-    @cached_property
-    def paths(self) -> dict[str, str]:
-        """Place in the document of each node by its id, such as ``subtopics[2].studies[0]``."""
-        return self.structure.paths
 
     @cached_property
     def digest(self) -> str:
@@ -176,128 +57,105 @@ class Tree(FrozenModel, ABC):
         return self.paper.published.written
 
     @cached_property
-    @abstractmethod
     def reads(self) -> tuple[tuple[int, ...], ...]:
         """Indices of the axes that each study reads, in the order of its outcomes. None of them in a control."""
+        return tuple(tuple(self.axis_index[axis] for axis in study.result.axes) for study in self.studies)
 
     @cached_property
-    @abstractmethod
     def asks(self) -> tuple[tuple[int, ...], ...]:
         """Indices of the axes of each conclusion item, in the order of its options."""
+        return tuple(tuple(self.axis_index[axis] for axis in item.axes) for item in self.conclusions)
 
-    @abstractmethod
-    def can_be_told(self, study: int, fake: int) -> bool:
-        """Return True if reasoning can tell the i-th fake of a study. Otherwise it can only be guessed."""
+    def can_be_told(self, study: int) -> bool:
+        """Return True if another study reads one of the axes, which can contradict any fake of this one."""
+        axes = set(self.reads[study])
+        return any(axes & set(others) for other, others in enumerate(self.reads) if other != study)
 
-    @abstractmethod
     def texts(self) -> dict[str, str]:
-        """Return all texts that can be matched or judged, by path, such as ``s1/s1a/hint1``."""
+        """Return all texts that can be matched or judged, by path, such as ``s1/s1a/result/01/1``."""
+        found = {"topic": self.topic}
+        for subtopic in self.subtopics:
+            found |= _ladder_texts(subtopic.id, subtopic)
+            for study in subtopic.studies:
+                path = f"{subtopic.id}/{study.id}"
+                found |= _ladder_texts(path, study)
+                for key, texts in study.result.texts.items():
+                    place = f"{path}/result/{key}" if key else f"{path}/result"
+                    found |= {f"{place}/{i}": text for i, text in enumerate(texts, 1)}
+        for item in self.conclusions:
+            found |= {f"{item.id}/{key}": text for key, text in item.texts.items()}
+        return found
 
 
-def ladder_texts(path: str, node: Candidate, hints: Sequence[str]) -> dict[str, str]:
+def _ladder_texts(path: str, node: Subtopic | Study) -> dict[str, str]:
     """Return the texts of a subtopic or study that are the same in every world, by path."""
     found = {path: node.text} | {f"{path}/paraphrase{i}": text for i, text in enumerate(node.paraphrases, 1)}
-    return found | {f"{path}/hint{level}": hint for level, hint in enumerate(hints, 1)}
+    return found | {f"{path}/hint{level}": hint for level, hint in enumerate(node.hints, 1)}
 
 
-def refuse_unplayable(faults: list[Fault]) -> None:
-    """Raise the error of a validator that `validation_faults` takes apart, if there is a fault."""
-    if faults:
-        context = {"faults": "\n".join(map(str, faults)), "list": faults}
-        raise PydanticCustomError("not_playable", "{faults}", context)
+def _playability_faults(tree: TreeDocument) -> Iterator[Fault]:
+    """Yield what makes a tree unplayable: repeated ids and texts, unknown references, cycles, missing texts."""
+    yield from _duplicates(tree)
+    yield from _repeated_paraphrases(tree)
+    yield from _dangling(tree)
+    yield from _dangling_support(tree)
+    yield from _cycles(tree)
+    yield from _axis_faults(tree)
+    yield from _reader_faults(tree)
 
 
-class Structure(NamedTuple):
-    """The parts that trees of both formats have, in one form."""
-
-    families: tuple[tuple[Candidate, ...], ...]
-    """Subtopics, then the studies of each."""
-    prerequisites: tuple[tuple[str, ...], ...]
-    """Ids of the prerequisites of each subtopic."""
-    needs: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
-    """Id of each conclusion item, with the groups of studies that it needs."""
-    disclosure: Disclosure | None
-    provenance: Provenance
-
-    @property
-    def graph(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Each subtopic with its prerequisites, by their ids."""
-        return ((subtopic.id, needed) for subtopic, needed in zip(self.families[0], self.prerequisites, strict=True))
-
-    @property
-    def paths(self) -> dict[str, str]:
-        """Place of each node in the document by its id."""
-        subtopics, *families = self.families
-        found = {"topic": "topic"}
-        for i, (subtopic, studies) in enumerate(zip(subtopics, families, strict=True)):
-            found[subtopic.id] = f"subtopics[{i}]"
-            found |= {study.id: f"subtopics[{i}].studies[{k}]" for k, study in enumerate(studies)}
-        return found | {item: f"conclusions[{i}]" for i, (item, _) in enumerate(self.needs)}
-
-
-def playability_faults(tree: Structure) -> Iterator[Fault]:
-    """Yield the faults that make a tree unplayable: repeated ids and texts, unknown references, cycles."""
-    paths = tree.paths
-    yield from _duplicates(tree, paths)
-    yield from _repeated_paraphrases(tree, paths)
-    yield from _dangling(tree, paths)
-    yield from _dangling_support(tree, paths)
-    yield from _cycles(tree, paths)
-
-
-def _duplicates(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
+def _duplicates(tree: TreeDocument) -> Iterator[Fault]:
     seen = {"topic"}
     nodes = [node for family in tree.families for node in family]
-    for name in (*(node.id for node in nodes), *(item for item, _ in tree.needs)):
+    for name in (*(node.id for node in nodes), *(item.id for item in tree.conclusions)):
         if name in seen:
-            yield fault("T111", name, f"{paths[name]}.id", "this id is used more than once; ids are unique in a tree")
+            yield fault("T111", name, f"{tree.node_paths[name]}.id", _REPEATED)
         seen.add(name)
     first: dict[str, str] = {}
     for node in nodes:
         if (twin := first.setdefault(node.text, node.id)) != node.id:
             message = f"has the same text as {twin}; no action could tell them apart"
-            yield fault("T112", node.id, f"{paths[node.id]}.text", message)
+            yield fault("T112", node.id, f"{tree.node_paths[node.id]}.text", message)
 
 
-def _repeated_paraphrases(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
+def _repeated_paraphrases(tree: TreeDocument) -> Iterator[Fault]:
     for family in tree.families:
         first = {node.text.casefold(): f"the text of {node.id}" for node in family}
         for node in family:
             for i, paraphrase in enumerate(node.paraphrases):
                 place = f"paraphrase {i + 1} of {node.id}"
                 if (twin := first.setdefault(paraphrase.casefold(), place)) != place:
-                    path = f"{paths[node.id]}.paraphrases[{i}]"
+                    path = f"{tree.node_paths[node.id]}.paraphrases[{i}]"
                     yield fault("T113", node.id, path, f"paraphrase {i + 1} repeats {twin}; reword or remove it")
 
 
-def _dangling(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
-    subtopics = {subtopic for subtopic, _ in tree.graph}
-    studies = {study.id for family in tree.families[1:] for study in family}
-    for subtopic, prerequisites in tree.graph:
-        path = f"{paths[subtopic]}.prerequisites"
+def _dangling(tree: TreeDocument) -> Iterator[Fault]:
+    subtopics, studies = set(tree.graph), {study.id for study in tree.studies}
+    for subtopic, prerequisites in tree.graph.items():
+        path = f"{tree.node_paths[subtopic]}.prerequisites"
         for i, name in enumerate(prerequisites):
             if name not in subtopics:
                 message = f"prerequisite '{name}' is not a subtopic of this tree"
                 yield fault("T114", subtopic, f"{path}[{i}]", message)
         if len(set(prerequisites)) < len(prerequisites):
             yield fault("T114", subtopic, path, "a prerequisite is listed twice")
-    for node, path, name in _named_evidence(tree, paths):
+    for node, path, name in _named_evidence(tree):
         if name not in studies:
             yield fault("T116", node, path, f"needs '{name}', which is not a study of this tree")
 
 
-def _named_evidence(tree: Structure, paths: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+def _named_evidence(tree: TreeDocument) -> Iterator[tuple[str, str, str]]:
     """Yield the node, place and name of each study that a conclusion item or a disclosed claim rests on."""
-    for item, groups in tree.needs:
-        for i, group in enumerate(groups):
+    for item in tree.conclusions:
+        for i, group in enumerate(item.needs):
             for k, name in enumerate(group):
-                yield item, f"{paths[item]}.needs[{i}][{k}]", name
+                yield item.id, f"{tree.node_paths[item.id]}.needs[{i}][{k}]", name
     for i, claim in enumerate(tree.disclosure.claims if tree.disclosure else ()):
         for k, name in enumerate(claim.evidence):
             yield claim.id, f"disclosure.claims[{i}].evidence[{k}]", name
 
 
-def _dangling_support(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
+def _dangling_support(tree: TreeDocument) -> Iterator[Fault]:
     sources: set[str] = set()
     for i, source in enumerate(tree.provenance.sources):
         if source.id in sources:
@@ -306,7 +164,7 @@ def _dangling_support(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]
         sources.add(source.id)
     for i, support in enumerate(tree.provenance.support):
         path = f"provenance.support[{i}]"
-        if support.node not in paths:
+        if support.node not in tree.node_paths:
             message = f"supports '{support.node}', which is not a node of this tree"
             yield fault("T117", "provenance", f"{path}.node", message)
         for k, name in enumerate(support.sources):
@@ -315,9 +173,8 @@ def _dangling_support(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]
                 yield fault("T117", "provenance", f"{path}.sources[{k}]", message)
 
 
-def _cycles(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
-    known = {subtopic for subtopic, _ in tree.graph}
-    graph = {subtopic: [name for name in needs if name in known] for subtopic, needs in tree.graph}
+def _cycles(tree: TreeDocument) -> Iterator[Fault]:
+    graph = {subtopic: [name for name in needs if name in tree.graph] for subtopic, needs in tree.graph.items()}
     for _ in range(MAX_CYCLES):
         try:
             TopologicalSorter(graph).prepare()
@@ -325,9 +182,63 @@ def _cycles(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
         except CycleError as error:
             cycle = error.args[1][::-1]
         message = f"prerequisites form a cycle: {' → '.join(cycle)}; none of them could ever be entered"
-        yield fault("T115", cycle[0], f"{paths[cycle[0]]}.prerequisites", message)
+        yield fault("T115", cycle[0], f"{tree.node_paths[cycle[0]]}.prerequisites", message)
         for name in cycle:
             graph.pop(name, None)
+
+
+def _axis_faults(tree: TreeDocument) -> Iterator[Fault]:
+    """Yield repeated ids of axes, and actual poles that are none."""
+    others = set(tree.node_paths)
+    for i, axis in enumerate(tree.axes):
+        if axis.id in others:
+            yield fault("T111", axis.id, f"axes[{i}].id", _REPEATED)
+        others.add(axis.id)
+        if axis.actual is not None and not 0 <= axis.actual < len(axis.poles):
+            message = f"its actual pole is {axis.actual}, needs 0 to {len(axis.poles) - 1}"
+            yield fault("T121", axis.id, f"axes[{i}].actual", message)
+    unknown = [axis.id for axis in tree.axes if axis.actual is None]
+    if 0 < len(unknown) < len(tree.axes):
+        message = f"{', '.join(unknown)} have no actual pole, the other axes have; give one to all axes or to none"
+        yield fault("T121", unknown[0], f"{tree.paths[unknown[0]]}.actual", message)
+
+
+def _reader_faults(tree: TreeDocument) -> Iterator[Fault]:
+    """Yield the faults of what reads axes: results and conclusion items."""
+    for study in tree.studies:
+        result, path = study.result, f"{tree.paths[study.id]}.result"
+        yield from _key_faults(tree, study.id, path, result.axes, result.texts)
+        counts = {key: len(wordings) for key, wordings in result.texts.items()}
+        if len(set(counts.values())) > 1:
+            told = ", ".join(f"{count} for '{key}'" for key, count in counts.items())
+            message = f"its result has {told}; every key needs the same number of wordings"
+            yield fault("T120", study.id, f"{path}.texts", message)
+    for item in tree.conclusions:
+        yield from _key_faults(tree, item.id, tree.paths[item.id], item.axes, item.texts)
+
+
+def _key_faults(
+    tree: TreeDocument, node: str, path: str, axes: tuple[str, ...], texts: Mapping[str, object]
+) -> Iterator[Fault]:
+    for i, name in enumerate(axes):
+        if name not in tree.axis_index:
+            yield fault("T119", node, f"{path}.axes[{i}]", f"reads '{name}', which is not an axis of this tree")
+    if len(set(axes)) < len(axes):
+        yield fault("T119", node, f"{path}.axes", "reads an axis twice; name it once")
+    if len(tree.axis_index.keys() & set(axes)) < len(axes):
+        return  # nothing can be said of the texts
+    known = tree.keys(axes)
+    if missing := [key for key in known if key not in texts]:
+        message = f"has no text for {_quoted(missing)}; write one for every combination of the poles of its axes"
+        yield fault("T120", node, f"{path}.texts", message)
+    if unknown := [key for key in texts if key not in known]:
+        message = f"has texts for {_quoted(unknown)}, but its axes need {_quoted(known)}; remove or rename them"
+        yield fault("T120", node, f"{path}.texts", message)
+
+
+def _quoted(keys: Sequence[str]) -> str:
+    shown = ", ".join(f"'{legible(key)}'" for key in keys[:9])
+    return f"{shown} and {len(keys) - 9} more" if len(keys) > 9 else shown
 
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]

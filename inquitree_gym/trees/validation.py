@@ -11,8 +11,8 @@ from pydantic_core import ErrorDetails
 
 from inquitree_gym.errors import Fault, plural
 from inquitree_gym.trees import fields
+from inquitree_gym.trees.fields import HINT_LEVELS
 from inquitree_gym.trees.rules import fault
-from inquitree_gym.trees.schema import HINT_LEVELS
 
 _ITEMS = {
     "hints": "hint",
@@ -20,10 +20,7 @@ _ITEMS = {
     "contraries": "contrary",
     "evidence": "study",
     "procedure": "step",
-    "fakes": "fake",
-    "rewordings": "rewording",
     "needs": "group",
-    "false_variants": "false variant",
     "paraphrases": "paraphrase",
     "subtopics": "subtopic",
     "conclusions": "conclusion item",

@@ -1,7 +1,4 @@
-"""Worlds of a tree, one pole per axis: their ids, sets of them, and the tree in one of them.
-
-A tree without axes has one world, the actual one.
-"""
+"""Worlds of a tree, one pole per axis: their ids, sets of them, and the tree in one of them."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from inquitree_gym.trees.schema import Tree
 
 World = tuple[int, ...]
 """Index of the pole of each axis, in the order of the tree."""
-ACTUAL = "actual"
 SETS = ("any", "actual", "complement", "train", "test")
 """Names of the sets of worlds. The id of a world names the set of this world alone."""
 SPLIT = ("train", "test")
@@ -27,8 +23,8 @@ MIN_PARITY_AXES = 4
 
 
 def world_id(world: World) -> str:
-    """Return the id of a world: its poles as digits, such as ``01102``, or ``actual`` where there is one world."""
-    return "".join(map(str, world)) or ACTUAL
+    """Return the id of a world: its poles as digits, such as ``01102``."""
+    return "".join(map(str, world))
 
 
 class StudyInWorld(NamedTuple):
@@ -89,7 +85,7 @@ def in_world(tree: Tree, world: World) -> TreeInWorld:
     """
     poles_in(tree, world_id(world))
     studies = tuple(
-        StudyInWorld(study.id, tuple(study.outcomes[i] for i in _outcomes(tree, axes, world, len(study.outcomes))))
+        StudyInWorld(study.id, tuple(study.outcomes[i] for i in _outcomes(tree, axes, world)))
         for study, axes in zip(tree.studies, tree.reads, strict=True)
     )
     items = []
@@ -100,11 +96,8 @@ def in_world(tree: Tree, world: World) -> TreeInWorld:
     return TreeInWorld(tree, world, studies, tuple(items))
 
 
-def _outcomes(tree: Tree, axes: Sequence[int], world: World, count: int) -> Iterator[int]:
+def _outcomes(tree: Tree, axes: Sequence[int], world: World) -> Iterator[int]:
     """Yield the true outcome, then the fakes in the order in which the engine numbers them."""
-    if not axes:
-        yield from range(count)
-        return
     yield _place(tree, axes, world)
     for axis in axes:
         kinds = len(tree.axes[axis].poles)
@@ -158,7 +151,7 @@ def told_as(tree: Tree | TreeInWorld) -> TreeInWorld:
 
 def actual_world(tree: Tree) -> World:
     """Return the world of the paper. See `poles_in` for the errors."""
-    return tuple(poles[0] for poles in poles_in(tree, ACTUAL))
+    return tuple(poles[0] for poles in poles_in(tree, "actual"))
 
 
 def world_set(tree: Tree, which: str) -> WorldSet:
@@ -186,13 +179,6 @@ def poles_in(tree: Tree, which: str) -> tuple[tuple[int, ...], ...]:
         OptionError: the set is unknown, or the tree has none of its worlds.
     """
     every = tuple(tuple(range(len(axis.poles))) for axis in tree.axes)
-    if not tree.axes:
-        if which not in ("any", ACTUAL):
-            raise OptionError(
-                f"world must be 'any' or 'actual' for '{tree.id}', which has no axes, got '{which:.80}'. Take one of "
-                "these, or a tree with worlds; `inquitree list` shows their number."
-            )
-        return ()
     if which in ("actual", "complement"):
         actual = _actual(tree, which)
         if which == "actual":

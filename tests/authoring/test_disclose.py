@@ -15,8 +15,8 @@ from inquitree_gym.cli import app
 from inquitree_gym.errors import AuthoringError, OptionError
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.projection.tasks import load_task
+from inquitree_gym.trees.disclosure_lint import lint_task
 from inquitree_gym.trees.fields import Paper
-from inquitree_gym.trees.lint import lint_task
 from tests.servers import Service
 from tests.tasks import DISCLOSURE, TASK
 

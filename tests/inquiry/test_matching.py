@@ -21,7 +21,7 @@ from inquitree_gym.inquiry.matching import CACHE_SIZE, TOP_K, Matcher, match
 from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.catalogue import builtin_ids
-from inquitree_gym.trees.schema import Candidate
+from inquitree_gym.trees.document import Candidate
 from tests.strategies import make_tree, with_paraphrases
 
 NOTHING = Reading()

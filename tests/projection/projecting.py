@@ -9,7 +9,7 @@ from typing import Any
 
 from inquitree_gym.runner import StudyConfig
 from inquitree_gym.runner.check import make_study
-from inquitree_gym.trees.load import dump_document
+from inquitree_gym.trees.reading import dump_document
 from tests.servers import Body, Service
 from tests.tasks import make_task
 

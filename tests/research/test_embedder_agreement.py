@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inquitree_gym.trees.schema import Candidate
+from inquitree_gym.trees.document import Candidate
 from research.proposals import MatchingCase, ProposalKind
 from research.static.distillation import REFUSED, choices, matching_threshold, measure_agreement, similarities
 from research.thresholds import THRESHOLD_GRID

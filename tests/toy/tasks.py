@@ -15,7 +15,7 @@ from inquitree_gym.files import MAX_TASK, read_input
 from inquitree_gym.protocols import Tasks
 from inquitree_gym.trees.catalogue import expand_names, is_path
 from inquitree_gym.trees.fields import FrozenModel, Identifier, Text, document_digest
-from inquitree_gym.trees.load import validated
+from inquitree_gym.trees.reading import validated
 
 
 class WordList(FrozenModel):

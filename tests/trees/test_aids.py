@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inquitree_gym.trees.aids import author_tables
-from inquitree_gym.trees.world_lint import lint_world_tree
+from inquitree_gym.trees.lint import lint_tree
 from tests.hashing import HashingEmbedder
 from tests.worlds import clean_document, read, world_document
 
@@ -44,7 +44,7 @@ def test_the_table_of_hints_shows_which_hints_are_at_fault():
     similarities = ["TF-IDF", "more than", "embedder", "more than", "margin", "to its text", "at least"]
     assert heading == ["node", "hint", *similarities, "text"]
     assert [len(rows), len({(row[0], row[1]) for row in rows})] == [4 * 21, 4 * 21]
-    faults = lint_world_tree(tree, embed)
+    faults = lint_tree(tree, embed)
     falling = {row[0] for row in rows if row[5] and float(row[4]) <= float(row[5])}
     assert falling == {fault.node for fault in faults if fault.code == "T502"} >= {"s2"}
     strayed = {row[0] for row in rows if row[1] == "4" and float(row[6]) < 0}

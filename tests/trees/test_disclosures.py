@@ -16,7 +16,7 @@ from inquitree_gym.projection.tasks import load_task, parse_task
 from inquitree_gym.trees import load_tree
 from inquitree_gym.trees.catalogue import is_task_file
 from inquitree_gym.trees.disclosure import LEVELS
-from inquitree_gym.trees.lint import lint_task
+from inquitree_gym.trees.disclosure_lint import lint_task
 from tests.tasks import DISCLOSURE, make_task, task_document
 
 

@@ -28,7 +28,7 @@ from inquitree_gym.inquiry.generator.generate import draw_prerequisites
 from inquitree_gym.inquiry.generator.text import Measurements
 from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Difficulty, Fault, Tree, dump_tree, parse_tree, synthetic_tree, tree_seed
-from inquitree_gym.trees.world_lint import lint_world_tree
+from inquitree_gym.trees.lint import lint_tree
 from inquitree_gym.trees.worlds import worlds
 
 KNOWN = {
@@ -92,7 +92,7 @@ def scaled(change: float) -> float:
 @given(st.integers(0, MAX_SEED), difficulties())
 def test_a_synthetic_tree_passes_every_check_that_needs_no_embedder(seed: int, difficulty: Difficulty):
     tree = synthetic_tree(seed, difficulty)
-    assert errors(lint_world_tree(tree)) == []
+    assert errors(lint_tree(tree)) == []
     assert parse_tree(dump_tree(tree).encode()) == tree
     fewest, most = difficulty.subtopics
     assert fewest <= len(tree.subtopics) <= most
@@ -112,13 +112,13 @@ def test_a_synthetic_tree_passes_every_check_that_needs_no_embedder(seed: int, d
 def test_any_number_of_subtopics_makes_a_sound_tree(topology, subtopics):
     tree = synthetic_tree(11, {"topology": topology, "subtopics": subtopics})
     assert len(tree.subtopics) == subtopics
-    assert errors(lint_world_tree(tree)) == []
+    assert errors(lint_tree(tree)) == []
 
 
 @pytest.mark.weights
 def test_ladders_rise_siblings_differ_and_nothing_leaks_under_the_default_embedder(minilm: MiniLMEmbedder):
     for seed in (1, 4):
-        assert errors(lint_world_tree(synthetic_tree(seed, {"subtopics": 5}), minilm.embed)) == []
+        assert errors(lint_tree(synthetic_tree(seed, {"subtopics": 5}), minilm.embed)) == []
 
 
 @pytest.mark.e2e

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from inquitree_gym.errors import TreeError, UnknownTreeError
 from inquitree_gym.files import MAX_TASK
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree, parse_tree
-from inquitree_gym.trees.load import MAX_FAULTS, load_file
+from inquitree_gym.trees.load import load_file
+from inquitree_gym.trees.reading import MAX_FAULTS
 from tests.strategies import make_tree, trees
 
 TEXT = dump_tree(make_tree([[], [0]], [1, 1]))

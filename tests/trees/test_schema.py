@@ -17,8 +17,9 @@ from pydantic import ValidationError
 from inquitree_gym.errors import TreeError
 from inquitree_gym.projection.tasks import tree_task
 from inquitree_gym.trees import HINT_LEVELS, Tree, dump_tree, parse_tree
+from inquitree_gym.trees.document import MAX_PARAPHRASES, MAX_SUBTOPICS
 from inquitree_gym.trees.fields import MAX_TEXT
-from inquitree_gym.trees.schema import MAX_CYCLES, MAX_PARAPHRASES, MAX_SUBTOPICS
+from inquitree_gym.trees.schema import MAX_CYCLES
 from tests.strategies import make_tree, study, trees
 from tests.tasks import DISCLOSURE
 

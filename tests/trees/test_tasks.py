@@ -16,7 +16,7 @@ from inquitree_gym.projection.tasks import load_task, load_user_file, parse_task
 from inquitree_gym.trees import ProjectionTask, Tree, dump_tree
 from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_ids
 from inquitree_gym.trees.disclosure import LEVELS
-from inquitree_gym.trees.load import dump_document
+from inquitree_gym.trees.reading import dump_document
 from tests.strategies import make_tree
 from tests.tasks import make_task
 from tests.trees.test_load import VALUES

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from inquitree_gym.errors import Fault
+from inquitree_gym.trees.courses import courses
+from inquitree_gym.trees.lint import lint_tree
 from inquitree_gym.trees.rules import RULES
-from inquitree_gym.trees.world_lint import courses, lint_world_tree
 from tests.hashing import HashingEmbedder
 from tests.worlds import clean_document, node, read, study, world_document
 
@@ -22,7 +23,7 @@ def broken(*breaks: Break) -> list[Fault]:
     document = clean_document()
     for break_it in breaks:
         break_it(document)
-    return lint_world_tree(read(document))
+    return lint_tree(read(document))
 
 
 def told(faults: list[Fault]) -> list[str]:
@@ -63,8 +64,8 @@ def add_subtopics(document: dict[str, Any], *axes: list[int]) -> None:
 
 def test_a_good_tree_is_clean_under_the_checks_of_meaning_too():
     tree = read(clean_document())
-    assert lint_world_tree(tree) == []
-    codes = {fault.code for fault in lint_world_tree(tree, HashingEmbedder().embed)}
+    assert lint_tree(tree) == []
+    codes = {fault.code for fault in lint_tree(tree, HashingEmbedder().embed)}
     assert {code[:2] for code in codes} <= {"T5", "T6"}  # the example is not written for a matcher
 
 
@@ -141,14 +142,14 @@ def test_a_hint_that_suggests_a_pole_is_found_by_its_vectors():
     document = clean_document()
     hints = document["subtopics"][0]["studies"][0]["hints"]
     hints[:2] = ["Think of a reading in some run.", "Think of a reading that rose."]
-    leaks = [each for each in lint_world_tree(read(document), HashingEmbedder().embed) if each.code == "T921"]
+    leaks = [each for each in lint_tree(read(document), HashingEmbedder().embed) if each.code == "T921"]
     assert [(each.node, each.path) for each in leaks] == [("s1a", "subtopics[0].studies[0].hints[1]")]
     assert "'Think of a reading that rose.' is nearer to results of pole 0 of a2 than to others" in str(leaks[0])
 
 
 def test_a_tree_that_is_easy_at_random_is_told_so():
     document = world_document([2] * 5, [[[i], [i], [(i + 1) % 5]] for i in range(5)], [[i] for i in range(5)])
-    (fault,) = (fault for fault in lint_world_tree(read(document)) if fault.code == "T909")
+    (fault,) = (fault for fault in lint_tree(read(document)) if fault.code == "T909")
     assert str(fault).startswith("at 2n turns 3 random studies read 2.")
     assert "the best ones 3: 0." in str(fault)
 
@@ -164,7 +165,7 @@ def test_courses_respect_prerequisites_and_run_no_study_twice():
 
 def test_todo_texts_are_all_that_is_told_of_wording():
     document = clean_document() | {"axes": clean_document()["axes"], "topic": "TODO: the topic"}
-    assert told(lint_world_tree(read(document))) == ["T301 topic topic: says 'TODO: the topic'; write the text"]
+    assert told(lint_tree(read(document))) == ["T301 topic topic: says 'TODO: the topic'; write the text"]
 
 
 def test_every_fault_has_a_code_of_the_table_and_the_severity_of_its_rule():

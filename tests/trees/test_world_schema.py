@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from inquitree_gym.errors import Fault, TreeError, UnknownTreeError
 from inquitree_gym.trees import dump_tree, load_tree, parse_tree
-from inquitree_gym.trees.load import dump_document
-from inquitree_gym.trees.world_schema import MAX_AXES, MAX_WORDINGS, WorldTree
+from inquitree_gym.trees.document import MAX_AXES, MAX_WORDINGS
+from inquitree_gym.trees.reading import dump_document
+from inquitree_gym.trees.schema import Tree
 from tests.strategies import make_tree
 from tests.tasks import DISCLOSURE
 from tests.worlds import read, world_document, world_trees
@@ -40,7 +41,7 @@ def faults(found: dict) -> list[str]:
 
 
 @given(world_trees())
-def test_what_is_dumped_is_read_again_to_the_same_tree_and_bytes(tree: WorldTree):
+def test_what_is_dumped_is_read_again_to_the_same_tree_and_bytes(tree: Tree):
     text = dump_document(tree)
     again = parse_tree(text.encode())
     assert (again, dump_document(again), again.digest) == (tree, text, tree.digest)
@@ -119,7 +120,7 @@ def test_a_fault_is_found_alone_and_names_its_place(break_it: Break, told: str):
     assert told in fault
 
 
-def outcome(found: dict) -> WorldTree | tuple[Fault, ...]:
+def outcome(found: dict) -> Tree | tuple[Fault, ...]:
     try:
         return read(found)
     except TreeError as error:
@@ -141,7 +142,7 @@ def test_a_document_changed_anywhere_is_read_or_refused_with_places(data: st.Dat
         place = place[key]
     place[last] = data.draw(st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just([]) | st.just({}))
     read_or_refused = outcome(found)
-    if isinstance(read_or_refused, WorldTree):
+    if isinstance(read_or_refused, Tree):
         found["provenance"] = {"sources": [], "support": []} | found["provenance"]
         assert json.loads(dump_document(read_or_refused)) == found | {"disclosure": None}
     else:
@@ -151,7 +152,7 @@ def test_a_document_changed_anywhere_is_read_or_refused_with_places(data: st.Dat
 
 def test_both_formats_are_read_by_one_function_and_have_one_interface():
     earlier, worlds = parse_tree(dump_tree(make_tree([[]], [1])).encode()), parse_tree(json.dumps(document()).encode())
-    assert (type(earlier).__name__, type(worlds).__name__) == ("EarlierTree", "WorldTree")
+    assert (type(earlier).__name__, type(worlds).__name__) == ("EarlierTree", "Tree")
     assert (earlier.axes, earlier.reads, earlier.asks) == ((), ((),), ((),))
     assert worlds.reads == ((0,), (), (0, 1), (1,))
     assert worlds.asks == ((0,), (0, 1))
@@ -170,7 +171,7 @@ def test_a_tree_is_read_from_its_file(tmp_path: Path):
 
 def test_the_schema_for_editors_holds_every_field_and_the_document_keeps_to_it():
     jsonschema = pytest.importorskip("jsonschema")
-    schema = WorldTree.model_json_schema()
+    schema = Tree.model_json_schema()
     jsonschema.validate(json.loads(dump_document(read(document()))), schema)
     broken = copy.deepcopy(document())
     broken["axes"][0]["poles"] = ["one"]

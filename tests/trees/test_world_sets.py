@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.trees.world_schema import WorldTree
+from inquitree_gym.trees.schema import Tree
 from inquitree_gym.trees.worlds import (
     SETS,
     World,
@@ -25,16 +25,16 @@ SEEDS = st.integers(-(2**63), 2**65)
 SPLIT = ("train", "test")
 
 
-def tree_of(*poles: int, tree_id: str = "made") -> WorldTree:
+def tree_of(*poles: int, tree_id: str = "made") -> Tree:
     axes = [[index] for index in range(len(poles))]
     return read(world_document(poles, [axes], axes, tree_id))
 
 
-def binary(tree: WorldTree) -> list[int]:
+def binary(tree: Tree) -> list[int]:
     return [index for index, axis in enumerate(tree.axes) if len(axis.poles) == 2]
 
 
-def score(tree: WorldTree, sheet: World, world: World) -> float:
+def score(tree: Tree, sheet: World, world: World) -> float:
     """The score by axis: 1 for the right pole, less for a wrong one by chance of three poles."""
     right = [1 if said == pole else -1 / (len(axis.poles) - 1)
              for axis, said, pole in zip(tree.axes, sheet, world, strict=True)]  # fmt: skip
@@ -42,14 +42,14 @@ def score(tree: WorldTree, sheet: World, world: World) -> float:
 
 
 @given(world_trees(max_axes=5))
-def test_any_holds_every_combination_of_poles_once(tree: WorldTree):
+def test_any_holds_every_combination_of_poles_once(tree: Tree):
     found = list(worlds(tree))
     assert found == list(product(*(range(len(axis.poles)) for axis in tree.axes)))
     assert count_worlds(tree) == len(found)
 
 
 @given(world_trees(max_axes=6, binary=4))
-def test_train_and_test_part_the_worlds_in_halves(tree: WorldTree):
+def test_train_and_test_part_the_worlds_in_halves(tree: Tree):
     train, test = (set(worlds(tree, which)) for which in SPLIT)
     assert not train & test
     assert train | test == set(worlds(tree))
@@ -57,7 +57,7 @@ def test_train_and_test_part_the_worlds_in_halves(tree: WorldTree):
 
 
 @given(world_trees(max_axes=6, binary=4), st.sampled_from(SPLIT))
-def test_within_a_half_all_axes_but_one_are_uniform_together(tree: WorldTree, which: str):
+def test_within_a_half_all_axes_but_one_are_uniform_together(tree: Tree, which: str):
     half = list(worlds(tree, which))
     for left_out in binary(tree):
         rest = Counter(world[:left_out] + world[left_out + 1 :] for world in half)
@@ -66,13 +66,13 @@ def test_within_a_half_all_axes_but_one_are_uniform_together(tree: WorldTree, wh
 
 
 @given(world_trees(max_axes=5, binary=4), st.sampled_from(("any", *SPLIT)), st.data())
-def test_a_fixed_sheet_earns_nothing(tree: WorldTree, which: str, data: st.DataObject):
+def test_a_fixed_sheet_earns_nothing(tree: Tree, which: str, data: st.DataObject):
     sheet = tuple(data.draw(st.integers(0, len(axis.poles) - 1)) for axis in tree.axes)
     assert sum(score(tree, sheet, world) for world in worlds(tree, which)) == pytest.approx(0, abs=1e-9)
 
 
 @given(world_trees())
-def test_every_pole_of_the_complement_is_another_one(tree: WorldTree):
+def test_every_pole_of_the_complement_is_another_one(tree: Tree):
     (actual,) = worlds(tree, "actual")
     assert actual == tuple(axis.actual for axis in tree.axes)
     found = list(worlds(tree, "complement"))
@@ -81,7 +81,7 @@ def test_every_pole_of_the_complement_is_another_one(tree: WorldTree):
 
 
 @given(world_trees(binary=4), st.sampled_from(SETS), SEEDS)
-def test_a_draw_is_a_world_of_its_set_and_the_same_again(tree: WorldTree, which: str, seed: int):
+def test_a_draw_is_a_world_of_its_set_and_the_same_again(tree: Tree, which: str, seed: int):
     world = draw_world(tree, which, seed)
     assert world in set(worlds(tree, which))
     assert draw_world(tree, which, seed) == world

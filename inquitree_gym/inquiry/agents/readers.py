@@ -16,7 +16,6 @@ from inquitree_gym.inquiry.menu import CONCLUDE, EXPLORE
 from inquitree_gym.inquiry.observer import axis_beliefs, design_of, observe, start, update
 from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.world_schema import WorldTree
 
 _RATE = re.compile(r"\bAbout ([0-9]+) of 10 results are wrong|\bNo result is wrong")
 
@@ -50,7 +49,7 @@ def majority_sheet(tree: Tree, showings: Sequence[Showing]) -> Sheet:
     return sheet_of_beliefs(exam, shares)
 
 
-def exact_sheet(tree: WorldTree, showings: Sequence[Showing], level: int | None) -> Sheet:
+def exact_sheet(tree: Tree, showings: Sequence[Showing], level: int | None) -> Sheet:
     """Return the sheet with the largest expected score. The fake level is None if it is not known.
 
     Raises:
@@ -171,9 +170,7 @@ class CoverAgent(BaselineAgent):
         return studies[self.rng.integers(len(studies))]
 
     def _sheet(self) -> Sheet:
-        if isinstance(self._tree, WorldTree):
-            return exact_sheet(self._tree, self._showings, self._level)
-        return majority_sheet(self._tree, self._showings)
+        return exact_sheet(self._tree, self._showings, self._level)
 
 
 def told_level(opening: str) -> int | None:

@@ -15,7 +15,7 @@ from inquitree_gym.inquiry.engine import transition as turn
 from inquitree_gym.inquiry.engine.transition import advance, begin
 from inquitree_gym.inquiry.engine.values import Phase
 from inquitree_gym.seeds import signed, splitmix64
-from inquitree_gym.trees.schema import HINT_LEVELS
+from inquitree_gym.trees.fields import HINT_LEVELS
 
 BLOCK = 512
 """Inquiries in a block."""

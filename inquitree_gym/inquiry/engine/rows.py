@@ -138,8 +138,8 @@ def tree_table(tree: Tree, rules: Rules, slots: Slots) -> list[int]:
 def _readers(tree: Tree) -> Iterator[tuple[int, ...]]:
     """Yield two axes for each study, each with its number of poles."""
     poles = [len(axis.poles) for axis in tree.axes]
-    for study, axes in zip(tree.studies, tree.reads, strict=True):
-        yield _pair(poles, axes) if tree.axes else (NO_AXIS, len(study.outcomes), NO_AXIS, 1)
+    for axes in tree.reads:
+        yield _pair(poles, axes)
 
 
 def _pair(poles: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.ruleset import RuleSet
-from inquitree_gym.trees.schema import HINT_LEVELS
+from inquitree_gym.trees.fields import HINT_LEVELS
 
 Limit = int | str | None
 """A number of turns, a formula, or None for no limit."""

@@ -65,7 +65,7 @@ from inquitree_gym.inquiry.engine.rows import (
 )  # fmt: skip
 from inquitree_gym.inquiry.engine.values import CREDITS, PHASE_OF, Decision, ObservationKind, Phase, Reason
 from inquitree_gym.seeds import WORD, splitmix64
-from inquitree_gym.trees.schema import HINT_LEVELS
+from inquitree_gym.trees.fields import HINT_LEVELS
 
 # Plain integers: enum members are slower to look up and to compare.
 AT_TOPIC, AT_SUBTOPIC, AT_STUDY, AT_RESULT, AT_CONCLUSION, AT_EXAM, AT_END = map(int, Phase)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from inquitree_gym.fiction.documents import SCIENCES, RandomStream, Science, Variable, VariablePool
 from inquitree_gym.inquiry.generator.difficulty import Difficulty
-from inquitree_gym.trees.schema import MAX_AXES
+from inquitree_gym.trees.document import MAX_AXES
 
 KINDS_BY_CAUSES: tuple[tuple[str, ...], ...] = (
     ("linear", "threshold"),

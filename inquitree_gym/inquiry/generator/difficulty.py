@@ -18,7 +18,7 @@ from inquitree_gym.fiction.documents import (
     count_range,
     is_integer,
 )
-from inquitree_gym.trees.schema import MAX_SUBTOPICS
+from inquitree_gym.trees.document import MAX_SUBTOPICS
 
 Topology = Literal["independent", "chain", "dag", "layered", "mixed"]
 TOPOLOGIES = ("independent", "chain", "dag", "layered")

@@ -13,7 +13,7 @@ from inquitree_gym.inquiry.generator.causal_model import CausalModel, Parents, d
 from inquitree_gym.inquiry.generator.difficulty import TOPOLOGIES, Difficulty
 from inquitree_gym.inquiry.generator.text import RelationText, relation_texts
 from inquitree_gym.trees.fields import CANARY, GENERATED
-from inquitree_gym.trees.world_schema import WorldTree
+from inquitree_gym.trees.schema import Tree
 
 VERSION = 4
 """Version of the generator. A seed identifies a tree only within one version."""
@@ -47,7 +47,7 @@ class _DraftSubtopic:
         return len(self.text.relation.mechanisms) > 1
 
 
-def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None = None) -> WorldTree:
+def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None = None) -> Tree:
     """Return the synthetic tree of a seed, identical on every platform for one seed and difficulty.
 
     Args:
@@ -69,7 +69,7 @@ def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None 
     drafts = _drafts(parents, texts, [shape.between(*own) for _ in parents])
     if settings.shuffled:
         drafts = _shuffled(drafts, shape)
-    return WorldTree.model_validate(_document(seed, settings, model, drafts))
+    return Tree.model_validate(_document(seed, settings, model, drafts))
 
 
 def _drafts(parents: Parents, texts: Sequence[RelationText], counts: Sequence[int]) -> list[_DraftSubtopic]:

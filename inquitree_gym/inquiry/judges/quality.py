@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from inquitree_gym.inquiry.engine import State
     from inquitree_gym.inquiry.engine.rules import Evidence
     from inquitree_gym.trees import Tree
-    from inquitree_gym.trees.schema import ConclusionItem
+    from inquitree_gym.trees.document import ConclusionItem
 
 FULL, PARTIAL, NOTHING = 1.0, 0.6, 0.0
 """Grades S of an item."""
