@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, cast
 
 from inquitree_gym.errors import OptionError
@@ -20,6 +21,7 @@ from inquitree_gym.projection.results import (
     ProjectionResults,
     ProjectionScores,
     anchoring,
+    belief_at,
     brier_at,
     f1_at,
     levels_of,
@@ -151,21 +153,24 @@ CHANCE = (COIN_F1, "coin, analytic")
 
 
 def by_sheet(report: ProjectionReport) -> Section | None:
-    """Return the scores and the Brier scores of the sheets by level. None without sheets."""
+    """Return the scores of the sheets, the Brier scores and the beliefs by level. None without sheets."""
     if not any(score.detail.sheets for score in report.scores):
         return None
     played = levels_of(report.scores)
     charts = []
-    for name, heading, label in (
-        ("sheet-score", sheet_at, "score of the sheet"),
-        ("sheet-brier", brier_at, "Brier score"),
+    for name, heading, label, chance in (
+        ("sheet-score", sheet_at, "score of the sheet", None),
+        ("sheet-brier", brier_at, "Brier score", None),
+        ("belief", belief_at, "belief in the true claims", (_even_belief(report), "chance, 1/k")),
     ):
         shown = {agent: _points(row, list(map(heading, played))) for agent, row in report.of_group(POOLED).items()}
         if any(each.mean is not None for points in shown.values() for _, each in points):
-            charts.append(levels(name, ("level", label), shown, share=heading is brier_at, names=played))
-    columns = (RETURN, *map(sheet_at, played), *map(brier_at, played))
-    table = report.rows_table("Sheets by level", report.base, columns)
-    return Section("sheets", "Sheets by level", report.words("sheets"), tuple(charts), (table,))
+            share = heading is not sheet_at
+            charts.append(levels(name, ("level", label), shown, share=share, names=played, chance=chance))
+    briers = [brier_at(level) for level in played if any(row.estimates[brier_at(level)].trees for row in report.base)]
+    table = report.rows_table("Sheets by level", report.base, (RETURN, *map(sheet_at, played), *briers))
+    beliefs = report.rows_table("Belief in the true claims by level", report.base, list(map(belief_at, played)))
+    return Section("sheets", "Sheets by level", report.words("sheets"), tuple(charts), (table, beliefs))
 
 
 def by_level(report: ProjectionReport) -> Section | None:
@@ -226,6 +231,12 @@ def read_before(report: ProjectionReport) -> Section | None:
     """Return how many papers each model may have read. None if no cutoff is known."""
     told = list(dict.fromkeys(_told(report, dates) for dates in _known(report)))
     return Section("memory", "What models may have read", report.words("memory", told=told)) if told else None
+
+
+def _even_belief(report: ProjectionReport) -> float:
+    """Return the mean over papers of 1/k, the belief that gives the k statements of a claim equal weight."""
+    tasks = {score.task: run.tasks[report.kind, score.task] for run in report.runs for score in run.scores}
+    return fmean(fmean(1 / len(statements(claim)) for claim in task.claims) for task in tasks.values())
 
 
 def _points(row: SettingSummary, names: Sequence[str]) -> list[tuple[float, Estimate]]:
