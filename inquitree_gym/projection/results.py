@@ -17,8 +17,10 @@ from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
 
 if TYPE_CHECKING:
+    from inquitree_gym.judging.judgement import Judged
     from inquitree_gym.log import Episode, Header
     from inquitree_gym.projection.events import ProjectionEvent
+    from inquitree_gym.results.comparison import PairedDifference
 
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
@@ -83,10 +85,6 @@ class ProjectionDetail:
         weights: list[float] = level_weights(len(self.sheets)).tolist()
         return sum(weight * each.score for weight, each in zip(weights, self.sheets, strict=True))
 
-    def sheet_at(self, level: str) -> SheetScore | None:
-        """Return the sheet of a level. None where there is none."""
-        return next((each for each in self.sheets if each.level == level), None)
-
     def f1_at(self, level: str, variant: Variant = "paper") -> float | None:
         """Return the F1 at a level. None without that level, or for an unscored projection."""
         return next((each.f1[variant] for each in self.levels if each.level == level), None)
@@ -122,10 +120,6 @@ def level_score(level: str, text: str, alignment: Alignment | None) -> LevelScor
         return LevelScore(level, text, alignment, dict.fromkeys(VARIANTS))
     return LevelScore(level, text, alignment, {name: float(alignment.score(name).f1) for name in VARIANTS})
 
-
-if TYPE_CHECKING:
-    from inquitree_gym.judging.judgement import Judged
-    from inquitree_gym.results.comparison import PairedDifference
 
 RETURN = "return"
 COIN_F1 = 0.5
@@ -256,7 +250,7 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
 
 
 def _sheet_of(level: str, name: Literal["score", "brier", "belief"]) -> Callable[[ProjectionDetail], float | None]:
-    return lambda detail: getattr(detail.sheet_at(level), name, None)
+    return lambda detail: next((getattr(each, name) for each in detail.sheets if each.level == level), None)
 
 
 def levels_of(scores: Sequence[ProjectionScores]) -> list[str]:
