@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, cast
 
 from inquitree_gym.errors import OptionError
@@ -20,6 +21,7 @@ from inquitree_gym.projection.results import (
     ProjectionResults,
     ProjectionScores,
     anchoring,
+    belief_at,
     brier_at,
     f1_at,
     levels_of,
@@ -29,12 +31,11 @@ from inquitree_gym.projection.results import (
 from inquitree_gym.projection.sheets import sheet_score, statements
 from inquitree_gym.results.comparison import differences_table
 from inquitree_gym.results.cutoff import ModelDates, find_model, parse_date, side_of
-from inquitree_gym.results.figures import Chart, levels
+from inquitree_gym.results.figures import Chart, Curves, levels
 from inquitree_gym.results.load import ScoredRun
 from inquitree_gym.results.report import FurtherResult, KindPages, Report, Section, shown_of
 from inquitree_gym.results.score import KindResults, Measure
 from inquitree_gym.results.sections import paired
-from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import NO_ESTIMATE, POOLED, SettingSummary, mean_of_groups
 from inquitree_gym.results.tables import Table, TableCell, linked, make_table, number
 from inquitree_gym.results.turns import Badge, EpisodeBody, TurnView
@@ -151,21 +152,24 @@ CHANCE = (COIN_F1, "coin, analytic")
 
 
 def by_sheet(report: ProjectionReport) -> Section | None:
-    """Return the scores and the Brier scores of the sheets by level. None without sheets."""
+    """Return the scores of the sheets, the Brier scores and the beliefs by level. None without sheets."""
     if not any(score.detail.sheets for score in report.scores):
         return None
     played = levels_of(report.scores)
     charts = []
-    for name, heading, label in (
-        ("sheet-score", sheet_at, "score of the sheet"),
-        ("sheet-brier", brier_at, "Brier score"),
+    for name, heading, label, chance in (
+        ("sheet-score", sheet_at, "score of the sheet", None),
+        ("sheet-brier", brier_at, "Brier score", None),
+        ("belief", belief_at, "belief in the true claims", (_even_belief(report), "chance, 1/k")),
     ):
-        shown = {agent: _points(row, list(map(heading, played))) for agent, row in report.of_group(POOLED).items()}
+        shown = _courses(report, POOLED, list(map(heading, played)))
         if any(each.mean is not None for points in shown.values() for _, each in points):
-            charts.append(levels(name, ("level", label), shown, share=heading is brier_at, names=played))
-    columns = (RETURN, *map(sheet_at, played), *map(brier_at, played))
-    table = report.rows_table("Sheets by level", report.base, columns)
-    return Section("sheets", "Sheets by level", report.words("sheets"), tuple(charts), (table,))
+            share = heading is not sheet_at
+            charts.append(levels(name, ("level", label), shown, share=share, names=played, chance=chance))
+    briers = [brier_at(level) for level in played if any(row.estimates[brier_at(level)].trees for row in report.base)]
+    table = report.rows_table("Sheets by level", report.base, (RETURN, *map(sheet_at, played), *briers))
+    beliefs = report.rows_table("Belief in the true claims by level", report.base, list(map(belief_at, played)))
+    return Section("sheets", "Sheets by level", report.words("sheets"), tuple(charts), (table, beliefs))
 
 
 def by_level(report: ProjectionReport) -> Section | None:
@@ -178,8 +182,7 @@ def by_level(report: ProjectionReport) -> Section | None:
     tables = [report.name_judge(_f1_table(report, played), AUC)]
     normalised = [normalised_at(level) for level in played]
     if any(row.estimates[name].mean is not None for row in report.table for name in normalised):
-        shown = {name: _points(row, normalised) for name, row in report.of_group(POOLED).items()}
-        labels = ("level", "F1 between coin (0) and oracle (1)")
+        shown, labels = _courses(report, POOLED, normalised), ("level", "F1 between coin (0) and oracle (1)")
         charts.append(report.name_judge(levels("normalised", labels, shown, share=False, names=played), AUC))
         tables.append(report.name_judge(_normalised_table(report, played), AUC))
     words = report.words("levels", coin=COIN_F1)
@@ -228,13 +231,22 @@ def read_before(report: ProjectionReport) -> Section | None:
     return Section("memory", "What models may have read", report.words("memory", told=told)) if told else None
 
 
-def _points(row: SettingSummary, names: Sequence[str]) -> list[tuple[float, Estimate]]:
-    return [(float(place), row.estimates.get(name, NO_ESTIMATE)) for place, name in enumerate(names)]
+def _even_belief(report: ProjectionReport) -> float:
+    """Return the mean over papers of 1/k, the belief that gives the k statements of a claim equal weight."""
+    tasks = {score.task: run.tasks[report.kind, score.task] for run in report.runs for score in run.scores}
+    return fmean(fmean(1 / len(statements(claim)) for claim in task.claims) for task in tasks.values())
+
+
+def _courses(report: ProjectionReport, group: str, names: Sequence[str]) -> Curves:
+    """Return the estimates of these measures, one per level, by name of the player."""
+    return {
+        player: [(float(place), row.estimates.get(name, NO_ESTIMATE)) for place, name in enumerate(names)]
+        for player, row in report.of_group(group).items()
+    }
 
 
 def _level_chart(report: ProjectionReport, played: Sequence[str], number: int, group: str) -> Chart:
-    names = list(map(f1_at, played))
-    shown = {name: _points(row, names) for name, row in report.of_group(group).items()}
+    shown = _courses(report, group, list(map(f1_at, played)))
     chart = levels(f"f1-{number}", ("level", f"F1, {group}"), shown, names=played, chance=CHANCE)
     return report.name_judge(chart, AUC)
 

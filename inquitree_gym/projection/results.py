@@ -11,14 +11,16 @@ import numpy as np
 from inquitree_gym.errors import OptionError
 from inquitree_gym.projection.judges.alignment import Alignment, area_under_levels, level_weights
 from inquitree_gym.projection.settings import Area, Variant
-from inquitree_gym.projection.sheets import brier, sheet_score
+from inquitree_gym.projection.sheets import beliefs, brier, sheet_score
 from inquitree_gym.results.score import Anchors, KindResults, Measure, Score, disambiguate_agents
 from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
 
 if TYPE_CHECKING:
+    from inquitree_gym.judging.judgement import Judged
     from inquitree_gym.log import Episode, Header
     from inquitree_gym.projection.events import ProjectionEvent
+    from inquitree_gym.results.comparison import PairedDifference
 
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
@@ -51,6 +53,14 @@ class SheetScore:
     """Mean over claims, in [-1, 1]. See `sheet_score`."""
     brier: float | None
     """Brier score of the probabilities given to the answers, in [0, 1]. None without any."""
+    beliefs: tuple[float | None, ...]
+    """Belief in each true claim. See `sheets.beliefs`."""
+
+    @property
+    def belief(self) -> float | None:
+        """Mean belief in the claims that were answered. None for none."""
+        known = [each for each in self.beliefs if each is not None]
+        return sum(known) / len(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +85,6 @@ class ProjectionDetail:
         weights: list[float] = level_weights(len(self.sheets)).tolist()
         return sum(weight * each.score for weight, each in zip(weights, self.sheets, strict=True))
 
-    def sheet_at(self, level: str) -> SheetScore | None:
-        """Return the sheet of a level. None where there is none."""
-        return next((each for each in self.sheets if each.level == level), None)
-
     def f1_at(self, level: str, variant: Variant = "paper") -> float | None:
         """Return the F1 at a level. None without that level, or for an unscored projection."""
         return next((each.f1[variant] for each in self.levels if each.level == level), None)
@@ -97,9 +103,10 @@ class ProjectionDetail:
             for each in self.levels
         ]
         sheets = [
-            {"level": each.level, "choices": list(each.sheet.choices), "score": each.score, "brier": each.brier}
+            {"level": each.level, "choices": list(each.sheet.choices), "score": each.score, "brier": each.brier,
+             "beliefs": list(each.beliefs)}
             for each in self.sheets
-        ]
+        ]  # fmt: skip
         return {"levels": levels, "auc": self.area(), "sheets": sheets}
 
 
@@ -114,10 +121,6 @@ def level_score(level: str, text: str, alignment: Alignment | None) -> LevelScor
     return LevelScore(level, text, alignment, {name: float(alignment.score(name).f1) for name in VARIANTS})
 
 
-if TYPE_CHECKING:
-    from inquitree_gym.judging.judgement import Judged
-    from inquitree_gym.results.comparison import PairedDifference
-
 RETURN = "return"
 COIN_F1 = 0.5
 """Expected F1 of a coin that knows the variables and guesses directions, for any number of claims."""
@@ -128,6 +131,7 @@ LEGEND = (
     "all, mean of domains: each domain has equal weight, as in the paper; all, pooled: each paper has equal weight.\n"
     "return: weighted mean of the scores of the sheets, from -1 to 1; random letters are worth 0.\n"
     "sheet, LEVEL: mean over claims of 1, -1/(k - 1) or 0. sheet brier: of the probabilities given to answers.\n"
+    "sheet belief, LEVEL: mean probability given to the true claims; a letter without a probability counts as 1.\n"
     "F1, AUC: by a judge of the written projections (--judge), from 0 to 1 and, with --auc trapezoid, from 0 to 2.\n"
     "Projections after a sheet are not judged: play with reward=none for the paper's figures.\n"
     "unscored: projections that the judge could not score; the means leave them out. A coin that knows the variables\n"
@@ -143,6 +147,11 @@ def sheet_at(level: str) -> str:
 def brier_at(level: str) -> str:
     """Return the heading of the Brier score of the sheet at a level."""
     return f"sheet_brier, {level}"
+
+
+def belief_at(level: str) -> str:
+    """Return the heading of the mean belief in the true claims on the sheet at a level."""
+    return f"sheet_belief, {level}"
 
 
 def f1_at(level: str) -> str:
@@ -190,6 +199,7 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
             Measure(RETURN, lambda detail: detail.sheet_return, "return of the sheets, in [-1, 1]"),
             *(Measure(sheet_at(level), _sheet_of(level, "score"), f"score at {level}") for level in LEVELS),
             *(Measure(brier_at(level), _sheet_of(level, "brier"), f"Brier score at {level}") for level in LEVELS),
+            *(Measure(belief_at(level), _sheet_of(level, "belief"), f"mean belief at {level}") for level in LEVELS),
             *by_level,
             Measure(AUC, self._area, "aggregate of F1 over the levels", judged=True),
         )
@@ -214,7 +224,8 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
                 levels.append(level_score(event.level, turn.action, judged.payloads[turn.turn]))
             elif event.sheet is not None:
                 sheet = event.sheet.sheet
-                sheets[event.level] = SheetScore(event.level, sheet, sheet_score(task.claims, sheet), brier(sheet))
+                score = sheet_score(task.claims, sheet)
+                sheets[event.level] = SheetScore(event.level, sheet, score, brier(sheet), beliefs(task.claims, sheet))
         return ProjectionDetail(tuple(levels), tuple(sheets.values()))
 
     def rules(self, header: Header) -> str:
@@ -238,12 +249,8 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
         return detail.area(self.variant, self.auc)
 
 
-def _sheet_of(level: str, name: Literal["score", "brier"]) -> Callable[[ProjectionDetail], float | None]:
-    def value(detail: ProjectionDetail) -> float | None:
-        found = detail.sheet_at(level)
-        return None if found is None else found.score if name == "score" else found.brier
-
-    return value
+def _sheet_of(level: str, name: Literal["score", "brier", "belief"]) -> Callable[[ProjectionDetail], float | None]:
+    return lambda detail: next((getattr(each, name) for each in detail.sheets if each.level == level), None)
 
 
 def levels_of(scores: Sequence[ProjectionScores]) -> list[str]:

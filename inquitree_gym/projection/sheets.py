@@ -35,6 +35,22 @@ def sheet_score(claims: Sequence[OutcomeClaim], sheet: Sheet) -> float:
     return sum(worth) / len(claims)
 
 
+def beliefs(claims: Sequence[OutcomeClaim], sheet: Sheet) -> tuple[float | None, ...]:
+    """Return the belief in each claim, in [0, 1]: the probability given to it. None where it was left out.
+
+    What is not given to a contrary is shared evenly by the k - 1 other statements. A letter alone is given 1.
+    """
+    given = sheet.probabilities or (None,) * len(claims)
+    return tuple(
+        None if choice is None else _belief(choice, 1.0 if probability is None else probability, len(claim.contraries))
+        for claim, choice, probability in zip(claims, sheet.choices, given, strict=True)
+    )
+
+
+def _belief(choice: int, probability: float, contraries: int) -> float:
+    return probability if choice == 0 else (1 - probability) / contraries
+
+
 def brier(sheet: Sheet) -> float | None:
     """Return the mean squared difference of probability and outcome, in [0, 1]. None without a probability."""
     given = [

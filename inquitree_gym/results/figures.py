@@ -35,7 +35,7 @@ FEWEST_JOINED = 3
 """Fewest points that a line joins: a line through two would suggest a course that the data do not show."""
 DODGE, MAX_SPREAD = 0.12, 0.6
 """Horizontal offset between series at one level, and of all series together. Levels are 1 apart."""
-DOTS = "hollow dots: single trees, too few for an interval"
+DOTS = "hollow marks: single tasks, too few for an interval"
 MAX_LABEL = 28
 """Characters of a label. A longer one loses its middle."""
 

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from inquitree_gym.baselines import make_agent
+from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.projection.results import AUC
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.results import ReportOptions, ScoredRun, load_run, summarise, write_report
 from inquitree_gym.results.cutoff import load_models
 from inquitree_gym.results.viewer import view_run
+from inquitree_gym.rollout import play
 from inquitree_gym.trees.disclosure import LEVELS
 from tests.contract.command_line import inquitree
 from tests.projection.projected import PAPERS, UNREADABLE, fill_in, judge_again, tell
@@ -110,7 +113,14 @@ def test_a_report_on_sheets_shows_their_scores_and_those_of_the_probabilities(sh
     assert [a["id"] for tag, a in page.tags if tag == "section"] == [
         "leaderboard", "tasks", "comparison", "sheets", "example", "cutoff", "cost", "missing", "threats", "settings",
     ]  # fmt: skip
-    assert {file.name for file in files[-2].glob("*.svg")} >= {"return.svg", "sheet-score.svg", "sheet-brier.svg"}
+    names = {file.stem for file in files[-2].glob("*.svg")}
+    assert names >= {"return", "sheet-score", "sheet-brier", "belief"}
+    assert "chance, 1/k" in (files[-2] / "belief.svg").read_text(encoding="utf-8")
+    with (files[-1] / "sheets-belief-in-the-true-claims-by-level.csv").open(encoding="utf-8") as stream:
+        lines = list(csv.DictReader(stream))
+    beliefs = {line["agent"]: [line[f"sheet_belief, {level}"] for level in LEVELS] for line in lines}
+    assert [float(beliefs["rising"][place]) for place in (0, 2)] == [0, 1]
+    assert beliefs["unread"] == ["", *beliefs["rising"][1:]]
     assert not (files[-2] / "auc.svg").exists(), "nothing was judged"
     assert "judged by" not in page.text
     with (files[-1] / "sheets-sheets-by-level.csv").open(encoding="utf-8") as stream:
@@ -122,6 +132,32 @@ def test_a_report_on_sheets_shows_their_scores_and_those_of_the_probabilities(sh
     assert [line["statement chosen"] for line in rows] == [*(claim.text for claim in answered), ""]
     assert [line["right"] for line in rows] == ["yes"] * len(answered) + [""]
     assert rows[-1]["true claim"] == last.text
+
+
+def test_scores_of_probabilities_are_shown_where_some_were_given(tmp_path: Path):
+    env = ProjectionEnv(load_task(PAPERS[0]), privileged=True)
+    play(env, make_agent("oracle", env), 0, file=tmp_path / "oracle.jsonl")
+    with drawing():
+        files = write_report([load_run(tmp_path)], tmp_path / "out.html")
+    assert {file.stem for file in files[-2].glob("*.svg")} >= {"sheet-score", "belief"}
+    assert not (files[-2] / "sheet-brier.svg").exists()
+    heads = (files[-1] / "sheets-sheets-by-level.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert ("sheet, procedure" in heads, "brier" in heads) == (True, False)
+
+
+def test_the_page_of_an_episode_draws_the_belief_in_each_claim(sheets: Path, tmp_path: Path):
+    view_run(sheets, tmp_path)
+    claims = load_task(PAPERS[0]).claims
+    for agent, first, joined in (("rising", "0.000", 2), ("unread", "left out", 1)):
+        page = read_page(tmp_path / "index-episodes" / f"{PAPERS[0]}-{agent}.html")
+        pictures = [a for tag, a in page.tags if tag == "svg"]
+        titles = {a["id"] for tag, a in page.tags if tag == "title" and "id" in a}
+        assert len(pictures) == len(claims)
+        assert all(a["role"] == "img" and a["aria-labelledby"] in titles for a in pictures)
+        assert f"Belief in claim 1: question {first}, null 1.000, procedure 1.000, chance 0.333" in page.text
+        assert f"claim {len(claims)}: question left out, null left out, procedure left out" in page.text
+        lines = [a for tag, a in page.tags if tag == "path" and a["class"] == "line"]
+        assert len(lines) == joined * (len(claims) - 1), "a claim that was left out is a gap"
 
 
 def test_the_page_of_an_episode_shows_its_sheets_and_what_could_not_be_read(sheets: Path, tmp_path: Path):

@@ -19,6 +19,7 @@ from inquitree_gym.projection.results import (
     ProjectionDetail,
     ProjectionScores,
     anchoring,
+    belief_at,
     brier_at,
     f1_at,
     normalised_at,
@@ -189,6 +190,9 @@ def test_sheets_are_scored_by_level_and_their_probabilities_apart(tmp_path: Path
         assert rising.values[RETURN] == pytest.approx(level_weights(3) @ by_level)
         briers = [1, 1 - middle / len(shares), 0]
         assert [rising.values[brier_at(level)] for level in LEVELS] == pytest.approx(briers)
+        trusted = [0, middle / len(shares), 1]
+        assert [rising.values[belief_at(level)] for level in LEVELS] == pytest.approx(trusted)
+        assert unread.values[belief_at("question")] is None
         assert oracle.values[RETURN] == pytest.approx(len(shares) / len(claims))
         assert (unread.values[sheet_at("question")], unread.values[brier_at("question")]) == (0, None)
         assert [each.level for each in unread.detail.sheets] == list(LEVELS), "the sheet that was asked for again"

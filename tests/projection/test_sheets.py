@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from inquitree_gym.baselines.answers import shown_items
 from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.projection.judges.alignment import level_weights
-from inquitree_gym.projection.sheets import brier, draw_layout, sheet_score, statements
+from inquitree_gym.projection.sheets import beliefs, brier, draw_layout, sheet_score, statements
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.sheets import LETTERS, Sheet
 from inquitree_gym.trees.catalogue import builtin_ids
@@ -97,6 +97,14 @@ def test_the_brier_score_is_that_of_the_answers_with_a_probability():
     assert brier(Sheet((0, 1, 0), (None, None, 1.0))) == 0
     assert brier(Sheet((0, 1, 0), (0.5, 0.5, 0.5))) == 0.25
     assert brier(Sheet((0, 1, 0))) is brier(Sheet((0, 1, 0), (None,) * 3)) is None
+
+
+def test_a_belief_is_the_probability_of_the_claim_and_what_a_contrary_leaves_is_shared():
+    assert beliefs(TASK.claims, Sheet((0, 1, None), (0.9, 0.75, None))) == (0.9, 0.25, None)
+    assert beliefs(TASK.claims, Sheet((2, 1, 0), (0.5, None, None))) == (0.25, 0, 1), "three statements, two, two"
+    assert beliefs(TASK.claims, Sheet((0, 1, None))) == (1, 0, None)
+    even = Sheet(FALSE, tuple(1 / k for k in KINDS))
+    assert beliefs(TASK.claims, even) == pytest.approx([1 / k for k in KINDS])
 
 
 def test_probabilities_are_kept_and_pay_nothing():

@@ -68,7 +68,7 @@ class AlignmentRequest:
 
 def analogous_request(task: ProjectionTask, projection: str, repeat: int) -> AlignmentRequest:
     """Return the request for the projected claim that is analogous to each true claim."""
-    return _coded_request(ANALOGOUS, task, projection, repeat, [claim.text for claim in task.claims])
+    return _coded_request(ANALOGOUS, task, projection, repeat)
 
 
 def extraneous_request(
@@ -90,7 +90,7 @@ def blind_request(task: ProjectionTask, projection: str, repeat: int) -> Alignme
 def matches_request(task: ProjectionTask, found: Sequence[str], repeat: int) -> AlignmentRequest:
     """Return the request that matches true claims with projected ones, which are numbered from 1."""
     listed = "\n".join(f"{number}. {text}" for number, text in enumerate(found, 1))
-    return _coded_request(MATCHES, task, listed, repeat, [claim.text for claim in task.claims])
+    return _coded_request(MATCHES, task, listed, repeat)
 
 
 def ratings_request(
@@ -106,17 +106,10 @@ def ratings_request(
     return AlignmentRequest(RATINGS, values, tuple(pair.code for pair in shown))
 
 
-def _coded_request(
-    template: str, task: ProjectionTask, projection: str, repeat: int, claims: Sequence[str]
-) -> AlignmentRequest:
+def _coded_request(template: str, task: ProjectionTask, projection: str, repeat: int) -> AlignmentRequest:
     secret = secret_of(task.digest, template, repeat, projection)
-    coded = [Coded(code_of("C", place, secret), text) for place, text in enumerate(claims, 1)]
-    values = {
-        "topic": task.disclosure.topic,
-        "projection": projection,
-        "claims": coded,
-        "fence": fence_of(secret),
-    }
+    coded = [Coded(code_of("C", place, secret), claim.text) for place, claim in enumerate(task.claims, 1)]
+    values = {"topic": task.disclosure.topic, "projection": projection, "claims": coded, "fence": fence_of(secret)}
     return AlignmentRequest(template, values, tuple(each.code for each in coded))
 
 
