@@ -20,8 +20,8 @@ BATCHED_TARGET, SINGLE_TARGET, DIFFERENCE_TARGET = 0.95, 0.9, 1e-5
 
 def accelerated() -> Iterator[Row]:
     """Measure the default embedder on CUDA; one row says so if there is no device."""
-    embedder = load_embedder(DEFAULT_EMBEDDER, device="cuda")
     try:
+        embedder = load_embedder(DEFAULT_EMBEDDER, device="cuda")
         embedder.embed(["loads the weights"])
     except EmbedderError as error:
         yield Row("steps on an accelerator", f"not measured: {error}")

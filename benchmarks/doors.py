@@ -81,7 +81,7 @@ def over_verifiers(actions: Sequence[str]) -> float:
     model = Prompter(actions)
 
     async def rollout() -> bool:
-        env = vf.load_environment(vf.resolve_env_config({"taskset": {"id": "inquitree", "trees": TREE, "seeds": 1}}))
+        env = vf.load_environment(vf.resolve_env_config({"taskset": {"id": "inquitree", "papers": TREE, "seeds": 1}}))
         client = vf.EvalClientConfig(base_url=f"http://127.0.0.1:{model.server_port}/v1", api_key_var="NO_KEY")
         context = vf.ModelContext(model="m", client=client, sampling=vf.Sampling())
         async with env.serving():

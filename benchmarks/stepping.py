@@ -1,99 +1,22 @@
-"""Measure steps with cached texts against CartPole, and with new texts against the embedder alone."""
+"""Measure steps with new texts against the embedder alone."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 
 import gymnasium as gym
 import numpy as np
 import torch
-from measure import Row, alternate, hand_over, ratios, seconds, spread
+from measure import Row, hand_over, ratios, seconds, spread
 
-from inquitree_gym import load_embedder, load_tree, make_agent
+from inquitree_gym import load_embedder, load_tree
 from inquitree_gym.trees import builtin_ids
 
 TREE = "InquiTree-paper12-v0"
-ROUNDS = 101
-STEPS = 2_000
-"""Steps per round, including resets between episodes."""
 NEW_TEXTS = 201
 WORDS = 60
-STEP_TARGET = 1.0
-"""Target: minimum ratio to the step rate of CartPole."""
 READ_TARGET = 1.1
 """Target: maximum ratio to the embedder's own encode."""
-
-
-def seen() -> list[Row]:
-    """Step with texts that are in the cache."""
-    env = gym.make(TREE)
-    mixes = {
-        "oracle: subtopic, study, explore, …, conclude": recorded("oracle"),
-        "worst case: every hint, every forced move": recorded("worst-case"),
-    }
-    *ours, theirs = rates_beside_cart([partial(episode_rate, env, actions) for actions in mixes.values()], ROUNDS)
-    return [
-        Row(
-            f"steps with seen text ({mix})",
-            spread(rates).show(",.0f", "/s"),
-            f"CartPole-v1 {spread(theirs).show(',.0f', '/s')}",
-            (ratio := ratios(rates, theirs)).show(".2f"),
-            f"≥ {STEP_TARGET}",
-            ratio.median >= STEP_TARGET,
-        )
-        for mix, rates in zip(mixes, ours, strict=True)
-    ]
-
-
-def recorded(name: str) -> list[str]:
-    """Return the actions of one episode of a baseline."""
-    env = gym.make(TREE, privileged=True)
-    observation, info = env.reset(seed=0)
-    agent = make_agent(name, env)
-    agent.reset(0)
-    actions, over = [], False
-    while not over:
-        actions.append(agent.act(observation, info))
-        observation, _, over, _, info = env.step(actions[-1])
-    return actions
-
-
-def episode_rate(env: gym.Env, actions: Sequence[str]) -> float:
-    """Return steps per second over whole episodes."""
-    episodes = -(-STEPS // len(actions))
-    begun = time.perf_counter()
-    for _ in range(episodes):
-        env.reset()
-        for action in actions:
-            over = env.step(action)[2]
-        assert over
-    return episodes * len(actions) / (time.perf_counter() - begun)
-
-
-def rates_beside_cart(ours: Sequence[Callable[[], float]], rounds: int) -> list[list[float]]:
-    """Measure rates in turn with that of CartPole, whose list comes last."""
-    cart = gym.make("CartPole-v1")
-    cart.reset(seed=0)
-    pushes = [int(push) for push in np.random.default_rng(0).integers(2, size=4_096)]
-    tasks = [*ours, partial(cart_rate, cart, pushes)]
-    alternate(tasks, 1)
-    return alternate(tasks, rounds)
-
-
-def cart_rate(env: gym.Env, pushes: Sequence[int]) -> float:
-    """Return steps per second under random pushes, over whole episodes."""
-    steps = 0
-    begun = time.perf_counter()
-    while steps < STEPS:
-        env.reset()
-        over = False
-        while not over:
-            _, _, terminated, truncated, _ = env.step(pushes[steps % len(pushes)])
-            over = terminated or truncated
-            steps += 1
-    return steps / (time.perf_counter() - begun)
 
 
 def unseen() -> list[Row]:
@@ -137,4 +60,4 @@ def new_texts(count: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    hand_over([*seen(), *unseen()])
+    hand_over(unseen())

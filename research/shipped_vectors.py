@@ -16,8 +16,9 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.embeddings.protocol import Embedder
 from inquitree_gym.embeddings.vectors import KEY, PARTS, shipped_file, shipped_rows, text_key
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.menu import DECISIONS
+from inquitree_gym.inquiry.menu import DECISIONS, OPTIONS
 from inquitree_gym.inquiry.observations import observation_keys
+from inquitree_gym.sheets import LETTERS
 from inquitree_gym.trees import builtin_ids, load_tree
 
 COMMAND = "python -m research.shipped_vectors"
@@ -32,8 +33,9 @@ def needed_texts() -> dict[str, set[str]]:
     every level.
     """
     trees = [load_tree(name) for name in builtin_ids()]
+    said = {*DECISIONS, *LETTERS[:OPTIONS]}  # arrays read every action of the menu at the topic, options too
     return {
-        "trees": {text for tree in trees for text in tree.texts().values()} | set(DECISIONS),
+        "trees": {text for tree in trees for text in tree.texts().values()} | said,
         "observations": {text for name in builtin_ids() for text in _observations(name)},
     }
 

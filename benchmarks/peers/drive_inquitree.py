@@ -13,7 +13,8 @@ import numpy as np
 from pace import Stretch, serve
 
 sys.path.insert(1, str(Path(__file__).parents[1]))
-from stepping import TREE, WORDS, new_texts, recorded
+from single import recorded
+from stepping import TREE, WORDS, new_texts
 
 MENU = "InquiTree-paper12-menu-v0"
 EPISODES = 16

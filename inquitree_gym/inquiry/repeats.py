@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inquitree_gym.log.records import SIMILARITY_TOLERANCE
 
 if TYPE_CHECKING:
-    from inquitree_gym.embeddings import TreeVectors
+    from inquitree_gym.embeddings import TreeVectors, Vectors
     from inquitree_gym.inquiry.engine import Engine, State
     from inquitree_gym.trees.document import Candidate, Study, Subtopic
 
 SIMILARITY = 0.9
 """Similarity to a text from which an action repeats it, unless it is nearer to the node that it was accepted for."""
 _OWN = 0
+
+_Similar: TypeAlias = tuple[NDArray[np.intp], NDArray[np.float32]]
+"""Places of texts and their similarities."""
 
 
 class ShownText(NamedTuple):
@@ -36,6 +40,7 @@ class Repeats:
     def __init__(self, engine: Engine, vectors: TreeVectors) -> None:
         self._engine = engine
         self._vectors = vectors
+        self._last: tuple[Vectors, _Similar] | None = None
 
     def repeated(self, node: Candidate, text: str) -> tuple[ShownText, ...] | None:
         """Return the texts that ``text`` repeats once they are shown, if it is accepted for ``node``.
@@ -77,9 +82,30 @@ class Repeats:
         """Return those of ``others`` that ``text`` is at least `SIMILARITY` to, and nearer to than to ``node``."""
         vector = self._vectors.of(text)
         own = float(vector @ self._vectors.of(node.text))
-        similarities = self._vectors.matrix(tuple(each.text for each in others)) @ vector
+        places, similarities = self._similar(vector, others)
         close = np.abs(similarities - max(own, SIMILARITY)) < SIMILARITY_TOLERANCE
         if close.any() and self._vectors.is_rough(text):
             self._vectors.settle(text)
             return self._near(node, text, others)
-        return tuple(others[i] for i in np.flatnonzero((similarities >= SIMILARITY) & (similarities > own)).tolist())
+        return tuple(others[i] for i in places[(similarities >= SIMILARITY) & (similarities > own)].tolist())
+
+    def _similar(self, vector: Vectors, others: Sequence[ShownText]) -> _Similar:
+        """Return the places of those of ``others`` that are within rounding of `SIMILARITY` or above, and how similar.
+
+        Those of the last text are kept among all texts: a menu asks for every text at every subtopic.
+        """
+        every = others is self._texts
+        if every and self._last is not None and self._last[0] is vector:
+            return self._last[1]
+        matrix = self._matrix if every else self._vectors.matrix(tuple(each.text for each in others))
+        similarities = matrix @ vector
+        places = np.flatnonzero(similarities > SIMILARITY - 2 * SIMILARITY_TOLERANCE)
+        found = places, similarities[places]
+        if every:
+            self._last = vector, found
+        return found
+
+    @cached_property
+    def _matrix(self) -> Vectors:
+        """Vectors of all texts of a lasting tree. They are the tree's own, so no batch changes them."""
+        return self._vectors.matrix(tuple(each.text for each in self._texts))
