@@ -41,7 +41,7 @@ class GuessingAgent(BaselineAgent):
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the answer. The cells of a table are each drawn among those that its column has."""
         task, gold = self._env.task, self._env.task.gold
-        records = list(local_library(task.library).library.records[task.query.database].values())
+        records = list(local_library(task.library).library.facts[task.query.database].values())
         if isinstance(gold, AnswerGold):
             drawn = self.rng.choice(len(records), size=len(gold.parts), replace=False).tolist()
             pairs = zip(gold.parts, drawn, strict=True)

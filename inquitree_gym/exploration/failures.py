@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from inquitree_gym.exploration.answers import final_answer, last_table, refuses
 from inquitree_gym.exploration.gold import AnswerGold, Frozen, Gold
 from inquitree_gym.exploration.graders import AnswerGrade, Grade, TableGrade, grade
-from inquitree_gym.exploration.library import NAME, Library
+from inquitree_gym.exploration.library import NAME, PAPERS, Library
 from inquitree_gym.exploration.proofs import answers
 from inquitree_gym.exploration.quantities import comparable
 from inquitree_gym.exploration.schema import ExplorationTask
@@ -46,7 +46,7 @@ class Shown(Frozen):
 
 def contradicted(detail: ExplorationDetail, task: ExplorationTask, library: Library) -> bool:
     """Return True if the page of a record was shown that breaks a constraint and still is in the answer."""
-    records, text = library.records[task.query.database], detail.answer or ""
+    records, text = library.facts[task.query.database], detail.answer or ""
     wrong = {name for name, _ in detail.shown if name in records} - answers(task.query, library)
     if isinstance(task.gold, AnswerGold):
         kind, part = task.gold.kind, task.gold.parts[0]
@@ -55,6 +55,16 @@ def contradicted(detail: ExplorationDetail, task: ExplorationTask, library: Libr
     table = last_table(text)
     keys = {comparable(row[0]) for row in table.rows} if table is not None else set()
     return any(comparable(str(records[name][NAME])) in keys for name in wrong)
+
+
+def unchecked(detail: ExplorationDetail, task: ExplorationTask, library: Library) -> bool:
+    """Return True if a T2 answer names a paper, and a page with one of its constraints was not shown."""
+    if task.query.database != PAPERS:
+        return False
+    (column,), said = task.asked, comparable(final_answer(detail.answer or ""))
+    named = [name for name, record in library.facts[PAPERS].items() if comparable(str(record[column])) == said]
+    pages = [{library.papers[name].places[place] for place in ("head", "methods")} for name in named]
+    return bool(pages) and not any(each <= detail.shown for each in pages)
 
 
 def failures(answer: str | None, given: Grade, shown: Shown) -> tuple[Failure, ...]:

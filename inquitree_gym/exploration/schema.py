@@ -9,17 +9,18 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from inquitree_gym.exploration.gold import Gold, Part
-from inquitree_gym.exploration.library import NAME, LibrarySpec, Record
+from inquitree_gym.exploration.library import LibrarySpec, Record
 from inquitree_gym.trees.fields import CANARY, Canary, FrozenModel, Identifier, Text, document_digest
 
 MAX_HOPS = 6
 """Records of a task at most."""
-Operator = Literal["=", ">=", "<="]
+Operator = Literal["=", ">=", "<=", "has"]
+"""Comparisons with the value of a column. "has" is for columns of several values."""
 TURNS = {"T4": 120}
 """Turns of a task before it has to be answered, by type where they are not `USUAL_TURNS`."""
 USUAL_TURNS = 60
-TaskType = Literal["T1", "T4"]
-"""Type of a task, in the paper's words: T1 database navigation, T4 cross-source tables."""
+TaskType = Literal["T1", "T2", "T4"]
+"""Type of a task, in the paper's words: T1 database navigation, T2 ambiguous retrieval, T4 cross-source tables."""
 
 
 class Condition(FrozenModel):
@@ -129,7 +130,7 @@ class ExplorationTask(FrozenModel):
 
     def part_of(self, record: Record, part: Part) -> Part:
         """Return what a record has in the asked columns, in the form of a part of gold."""
-        name = str(record[NAME]) if part.entity else ""
+        name = str(record[self.asked[0]]) if part.entity else ""
         number = None if part.number is None else float(record[self.asked[-1]] or 0)
         return Part(entity=name, number=number, tolerance=part.tolerance, unit=part.unit)
 

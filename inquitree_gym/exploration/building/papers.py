@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from inquitree_gym.exploration.building.records import Names, stream
-from inquitree_gym.exploration.building.schemas import paper_templates
+from inquitree_gym.exploration.building.schemas import kind_of, paper_templates
 from inquitree_gym.exploration.library import NAME, Document, LibrarySpec, PaperFacts, Place, Record, paged
 from inquitree_gym.fiction.documents import SCIENCES, RandomStream
 
@@ -73,9 +73,10 @@ def draw_papers(
     for number in range(count):
         relation = relations[number % len(relations)]
         paper = _drawn(f"W{number + 1:05}", relation, draws, list(papers), tuple(people))
-        title = _title(paper, wording, titles)
-        document, places = _written(paper, title, people, papers, wording)
-        papers[paper.id] = replace(paper, title=title, places=places)
+        title, tool = _title(paper, wording, titles), wording.choice(SCIENCES[paper.science].tools)
+        paper = replace(paper, title=title, tool=tool, tool_kind=kind_of("tools", tool).words[0])
+        document, places = _written(paper, people, papers, wording)
+        papers[paper.id] = replace(paper, places=places)
         documents[paper.id] = document
     return papers, documents
 
@@ -83,7 +84,7 @@ def draw_papers(
 def _drawn(
     name: str, relation: ReportedRelation, draws: RandomStream, earlier: Sequence[str], people: Sequence[str]
 ) -> PaperFacts:
-    """Return the facts of a paper, without title and places."""
+    """Return the facts of a paper, without title, tool and places."""
     templates = paper_templates()
     condition = draws.below(len(templates["conditions"]))
     enrolled = draws.between(24, 480)
@@ -100,7 +101,10 @@ def _drawn(
         factor=relation.factor,
         quantity=relation.quantity,
         thing=draws.choice(relation.things),
+        tool="",
+        tool_kind="",
         condition=templates["conditions"][condition],
+        condition_kind=kind_of("conditions", templates["conditions"][condition]).words[0],
         direction=relation.directions[condition],
         change=draws.between(4, 60),
         enrolled=enrolled,
@@ -114,50 +118,48 @@ def _drawn(
 
 
 def _title(paper: PaperFacts, wording: RandomStream, used: dict[str, int]) -> str:
-    title = wording.choice(paper_templates()["titles"]).format(**_values(paper, "", ""))
+    title = wording.choice(paper_templates()["titles"]).format(**_values(paper, ""))
     used[title] = used.get(title, 0) + 1
     return title if used[title] == 1 else f"{title} (part {used[title]})"
 
 
-def _values(paper: PaperFacts, tool: str, changed: str) -> dict[str, object]:
+def _values(paper: PaperFacts, changed: str) -> dict[str, object]:
     """Return the values of the placeholders of a sentence."""
-    values = {name: getattr(paper, name) for name in ("factor", "quantity", "thing", "condition")}
+    values = {name: getattr(paper, name) for name in ("factor", "quantity", "thing", "condition", "tool")}
     values |= {name.capitalize(): values[name][:1].upper() + values[name][1:] for name in ("factor", "quantity")}
     values |= {
         "subject": SCIENCES[paper.science].subject,
         "changed": changed,
         "change": f"{paper.change} %",
-        "tool": tool,
     }
     return values | {"enrolled": paper.enrolled, "completed": paper.completed, "number": paper.abstract_number}
 
 
 def _written(
-    paper: PaperFacts, title: str, people: Mapping[str, Record], papers: Mapping[str, PaperFacts], wording: RandomStream
+    paper: PaperFacts, people: Mapping[str, Record], papers: Mapping[str, PaperFacts], wording: RandomStream
 ) -> tuple[Document, dict[str, Place]]:
     """Return the document of a paper, and the page on which each of its facts stands."""
     templates = paper_templates()
-    tool = wording.choice(SCIENCES[paper.science].tools)
     changed = wording.choice(templates["rises" if paper.direction > 0 else "falls"])
-    values = _values(paper, tool, changed) | {"days": wording.between(3, 60)}
+    values = _values(paper, changed) | {"days": wording.between(3, 60)}
 
     def say(name: str) -> str:
         return wording.choice(templates[name]).format(**values)
 
-    facts = {name: say(name) for name in ("abstract_numbers", "enrolled", "completed", "results")}
+    facts = {name: say(name) for name in ("abstract_numbers", "methods", "enrolled", "completed", "results")}
     facts["head"] = f"{paper.venue}, {paper.year}. {paper.figures} figures, {paper.references} references."
     authors = ", ".join(str(people[key][NAME]) for key in paper.authors)
     sections = [
-        title, authors, facts["head"], "",
+        paper.title, authors, facts["head"], "",
         f"Abstract. {say('openings')} {facts['abstract_numbers']} {say('abstract_results')}", "",
-        "Methods", say("methods"), facts["enrolled"], *_handling(wording), "",
+        "Methods", facts["methods"], facts["enrolled"], *_handling(wording), "",
         "Results", facts["completed"], facts["results"], *_table(paper, wording), "",
         "Discussion", say("discussions"), *_handling(wording), "",
         "References", *(f"{papers[key].title}. {papers[key].venue}, {papers[key].year}." for key in paper.cites),
     ]  # fmt: skip
     pages = paged("\n".join(sections))
     places = {name: (paper.id, _page_with(sentence, pages)) for name, sentence in facts.items()}
-    return Document(paper.id, title, pages), places
+    return Document(paper.id, paper.title, pages), places
 
 
 def _handling(wording: RandomStream) -> list[str]:
