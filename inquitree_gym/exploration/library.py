@@ -21,6 +21,10 @@ PAPERS = "papers"
 """Name of the facts of papers, which no LOOKUP reads."""
 METHOD = ("tool_kind", "condition_kind")
 """Columns of papers that have the broader words of their method."""
+HEAD = ("year", "venue", "figures", "references")
+"""Columns of papers that the head of their first page shows."""
+CLAIM = ("quantity", "condition", "direction")
+"""Columns of papers that have what they report of a compound."""
 JOIN = "; "
 """Sign between the values of a column that has several."""
 
@@ -118,6 +122,8 @@ class PaperFacts:
     year: int
     science: str
     factor: str
+    compound: str
+    """Key of the factor in the index of compounds."""
     quantity: str
     thing: str
     tool: str
@@ -143,8 +149,8 @@ class PaperFacts:
     def record(self, names: Sequence[str]) -> Record:
         """Return the facts that a query can ask for, as a record. ``names`` are those of its authors."""
         asked: dict[str, Value] = {NAME: self.title, "first_author": names[0]}
-        asked["surnames"] = JOIN.join(name.split()[-1] for name in names)
-        return asked | {each: getattr(self, each) for each in ("year", "venue", "figures", "references", *METHOD)}
+        asked |= {"authors": JOIN.join(names), "surnames": JOIN.join(name.split()[-1] for name in names)}
+        return asked | {each: getattr(self, each) for each in (*HEAD, *METHOD, *CLAIM, "compound")}
 
 
 @dataclass(frozen=True, eq=False)

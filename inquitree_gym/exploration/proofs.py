@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from inquitree_gym.exploration.actions import words_of
-from inquitree_gym.exploration.gold import AnswerGold, TableGold
+from inquitree_gym.exploration.citing import work_of
+from inquitree_gym.exploration.gold import AnswerGold, CitationGold, TableGold
 from inquitree_gym.exploration.graders import grade
 from inquitree_gym.exploration.library import JOIN, METHOD, NAME, PAPERS, Document, Library, Place, Value
 from inquitree_gym.exploration.providers import Provider
 from inquitree_gym.exploration.rules import ExplorationState, ToolView, act
-from inquitree_gym.exploration.schema import Condition, ExplorationTask, Query, TableQuery
+from inquitree_gym.exploration.schema import Condition, ExplorationTask, Query, TableQuery, TextQuery
 from inquitree_gym.exploration.settings import ExplorationRules
 
 FEWEST_ROWS, MOST_ROWS = 8, 20
@@ -26,6 +27,8 @@ NEAR_MISSES = 2
 """Records, for each hop, that meet all but one of its constraints, at least."""
 AMBIGUOUS = 8
 """Papers, at least, that the words of a T2 question leave, and that its other constraints leave."""
+MOST_WORKS = 2
+"""Papers that a slot of a text cites at most."""
 SHARED = 0.2
 """Share of the content words of a T2 question that its paper has, at most."""
 STOP_WORDS = frozenset(
@@ -46,7 +49,10 @@ _KEY = re.compile(r"\((\S+)\)$", re.MULTILINE)
 
 def proof_faults(task: ExplorationTask, library: Library, provider: Provider) -> list[str]:
     """Return everything that keeps a task from being proved. Empty for a sound one."""
-    checks = (_answer_faults, _retrieval_faults, _table_faults, _near_miss_faults, _wording_faults, _evidence_faults)
+    checks = (
+        _answer_faults, _retrieval_faults, _citation_faults, _table_faults, _overlap_faults, _near_miss_faults,
+        _wording_faults, _evidence_faults,
+    )  # fmt: skip
     faults = [fault for check in checks for fault in check(task, library)]
     return [*faults, *_path_faults(task, provider)]
 
@@ -78,7 +84,7 @@ def answers(query: Query, library: Library) -> set[str]:
 
 def _answer_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
     """Yield a fault unless the query has the gold as its answer, and nothing else."""
-    if not isinstance(task.gold, AnswerGold):
+    if not isinstance(task.gold, AnswerGold) or isinstance(task.query, TextQuery):
         return
     records = library.facts[task.query.database]
     found = Counter(tuple(records[key][column] for column in task.asked) for key in answers(task.query, library))
@@ -89,7 +95,7 @@ def _answer_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
 
 def _retrieval_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
     """Yield a fault unless words and constraints are ambiguous, each without the other, and say little of the paper."""
-    if task.query.database != PAPERS:
+    if isinstance(task.query, TextQuery) or task.query.database != PAPERS:
         return
     words = tuple(each for each in task.query.where if each.column in METHOD)
     others = tuple(each for each in task.query.where if each.column not in METHOD)
@@ -97,7 +103,31 @@ def _retrieval_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
         left = answers(task.query.model_copy(update={"where": where}), library) if where else ()
         if len(left) < AMBIGUOUS:
             yield f"the {part} of the question must leave {AMBIGUOUS} papers at least, got {len(left)}"
-    for key in answers(task.query, library):
+
+
+def _citation_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
+    """Yield a fault unless each slot has all papers that report its claim, and others report near ones."""
+    query, gold, papers = task.query, task.gold, library.facts[PAPERS]
+    if not isinstance(query, TextQuery) or not isinstance(gold, CitationGold):
+        return
+    numbers = [slot.number for slot in gold.slots]
+    if numbers != [*range(1, len(query.slots) + 1)] or any(f"[ref.{each}]" not in task.question for each in numbers):
+        yield f"gold must have the {len(query.slots)} slots of the query, each in the question, got {numbers}"
+    for slot, wanted in zip(gold.slots, query.slots, strict=False):
+        found, claim = answers(wanted, library), {each.column: each.value for each in wanted.where}
+        if not 1 <= len(found) <= MOST_WORKS or {work_of(key, library) for key in found} != {*slot.works}:
+            yield f"slot {slot.number} must have the 1 to {MOST_WORKS} papers of its query, got {sorted(found)}"
+        alike = wanted.model_copy(update={"where": tuple(each for each in wanted.where if each.column == "quantity")})
+        others = [papers[key] for key in answers(alike, library)]
+        same = [each["condition"] for each in others if each["direction"] == claim.get("direction")]
+        if len(same) == len(others) or {*same} <= {claim.get("condition")}:
+            yield f"other papers must report the opposite of slot {slot.number}, and the same elsewhere"
+
+
+def _overlap_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
+    """Yield a fault for every gold paper with too many words of the question."""
+    queries = task.query.slots if isinstance(task.query, TextQuery) else (task.query,)
+    for key in {key for query in queries if query.database == PAPERS for key in answers(query, library)}:
         if (share := shared_words(task.question, library.documents[key])) > SHARED:
             yield f"the question must share at most {SHARED:.0%} of its content words with its paper, got {share:.0%}"
 
@@ -194,6 +224,7 @@ def _path_faults(task: ExplorationTask, provider: Provider) -> Iterator[str]:
         if view.document is not None:
             read |= {*words_of(view.document.pages[view.page - 1])}
             listed |= set(_KEY.findall(view.document.pages[view.page - 1]))
+        read |= {word for _, name in view.listing.records for word in words_of(name)} if view.listing else set()
         listed |= {key for key, _ in view.listing.records} if view.listing else {hit.id for hit in view.hits}
         shown |= set(view.shown)
     if missing := [each.document for each in task.evidence if (each.document, each.page) not in shown]:

@@ -18,6 +18,7 @@ TaskLike = str | os.PathLike[str] | ExplorationTask
 FROZEN = (
     "T1",
     "T2",
+    "T3",
     "T4",
 )
 """Types with frozen tasks, each with a file of one a line."""

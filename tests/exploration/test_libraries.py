@@ -12,7 +12,7 @@ from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.building.schemas import glossaries
 from inquitree_gym.exploration.library import PAGE, Library, LibrarySpec
 
-DIGEST = "ab4554300f28db0d91731ae3edc46e95f5ad1a58dee6d627094ca1db4fbcde27"
+DIGEST = "152d5e2c649eb6be3e7ab458a4ae30390fe2a07d3edb0c59b1dba1a4e3ca5fd5"
 
 
 @pytest.fixture(scope="module")

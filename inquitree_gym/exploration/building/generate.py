@@ -22,5 +22,5 @@ def build_library(spec: LibrarySpec) -> Library:
         for key, record in table.items():
             documents[key] = record_page(key, record, databases()[name], labelled, wording)
     documents |= glossaries()
-    papers, written = draw_papers(spec, names, records["people"], spec.size - len(documents))
+    papers, written = draw_papers(spec, names, records, spec.size - len(documents))
     return Library(spec, databases(), records, papers, documents | written)

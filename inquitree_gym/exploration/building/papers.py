@@ -24,17 +24,21 @@ Direction = Literal[-1, 1]
 
 @dataclass(frozen=True)
 class ReportedRelation:
-    """A factor that moves a quantity, up or down by condition."""
+    """A compound that moves a quantity, up or down by condition."""
 
     science: str
     factor: str
+    compound: str
+    """Key of the factor in the index of compounds."""
     quantity: str
     things: tuple[str, ...]
     directions: tuple[Direction, ...]
     """Direction under each condition."""
 
 
-def draw_relations(spec: LibrarySpec, names: Names, count: int) -> list[ReportedRelation]:
+def draw_relations(
+    spec: LibrarySpec, names: Names, compounds: Mapping[str, Record], count: int
+) -> list[ReportedRelation]:
     """Return the relations of a world. World n has relation n turned around, and all others as world 0."""
     draws, conditions = stream(spec, PART, "mechanisms"), paper_templates()["conditions"]
     relations = []
@@ -44,10 +48,12 @@ def draw_relations(spec: LibrarySpec, names: Names, count: int) -> list[Reported
         turned = -1 if spec.world and (spec.world - 1) % count == number else 1
         things = [draws.choice(about.things).form for _ in range(3)]
         directions = [turned if draws.chance(0.5) else -turned for _ in conditions]
+        compound = draws.choice(tuple(compounds))
         relations.append(
             ReportedRelation(
                 science=science,
-                factor=_filled(draws.choice(about.factors).short, names),
+                factor=str(compounds[compound][NAME]),
+                compound=compound,
                 quantity=draws.choice(about.quantities).phrase,
                 things=tuple(_filled(form, names) for form in things),
                 directions=tuple(1 if each > 0 else -1 for each in directions),
@@ -62,10 +68,11 @@ def _filled(form: str, names: Names) -> str:
 
 
 def draw_papers(
-    spec: LibrarySpec, names: Names, people: Mapping[str, Record], count: int
+    spec: LibrarySpec, names: Names, records: Mapping[str, Mapping[str, Record]], count: int
 ) -> tuple[dict[str, PaperFacts], dict[str, Document]]:
     """Return the papers of a library and their documents, by id."""
-    relations = draw_relations(spec, names, max(3, count // SHARED))
+    people = records["people"]
+    relations = draw_relations(spec, names, records["compounds"], max(3, count // SHARED))
     draws, wording = stream(spec, PART, "items"), stream(spec, PART, "wording")
     papers: dict[str, PaperFacts] = {}
     documents: dict[str, Document] = {}
@@ -99,6 +106,7 @@ def _drawn(
         year=draws.between(1994, 2025),
         science=relation.science,
         factor=relation.factor,
+        compound=relation.compound,
         quantity=relation.quantity,
         thing=draws.choice(relation.things),
         tool="",

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from inquitree_gym.exploration.library import Database, Document
+from inquitree_gym.exploration.library import Database, Document, paged
 from inquitree_gym.fiction.documents import SCIENCES
 
 
@@ -41,12 +41,12 @@ def paper_templates() -> dict[str, tuple[str, ...]]:
 
 @cache
 def kinds(of: str) -> tuple[MethodKind, ...]:
-    """Return the kinds of ``tools`` or ``conditions``."""
+    """Return the kinds of ``tools`` or ``conditions``, or the other words for ``quantities`` or ``settings``."""
     return tuple(MethodKind(tuple(each["words"]), tuple(each["members"])) for each in _data("methods")[of])
 
 
 def kind_of(of: str, member: str) -> MethodKind:
-    """Return the kind of a tool or a condition."""
+    """Return the kind that a term of papers belongs to."""
     return next(kind for kind in kinds(of) if member in kind.members)
 
 
@@ -63,14 +63,16 @@ def glossary_name(science: str) -> str:
 
 def glossaries() -> dict[str, Document]:
     """Return a page for every science: the broader words, and the terms of its papers that they stand for."""
-    return {glossary_name(science): _glossary(science, about.tools) for science, about in SCIENCES.items()}
+    terms = {name: {*about.tools, *(each.phrase for each in about.quantities)} for name, about in SCIENCES.items()}
+    return {glossary_name(science): _glossary(science, own) for science, own in terms.items()}
 
 
-def _glossary(science: str, tools: Collection[str]) -> Document:
-    """Return the glossary of a science that has some of the tools, and all conditions."""
+def _glossary(science: str, own: Collection[str]) -> Document:
+    """Return the glossary of a science, with terms of its own and all conditions."""
     name, title = glossary_name(science), f"Glossary of {science}"
     lines = [f"{title} ({name})", "Broader words: terms in papers of this science", ""]
-    able = [(kind.words, [term for term in kind.members if term in tools]) for kind in kinds("tools")]
-    terms = [*able, *((kind.words, list(kind.members)) for kind in kinds("conditions"))]
-    lines += [f"{' / '.join(words)}: {'; '.join(members)}" for words, members in terms if members]
-    return Document(name, title, ("\n".join(lines),))
+    shared = {term for kind in (*kinds("conditions"), *kinds("settings")) for term in kind.members}
+    for kind in (*kinds("tools"), *kinds("conditions"), *kinds("settings"), *kinds("quantities")):
+        terms = [term for term in kind.members if term in shared or term in own]
+        lines += [f"{' / '.join(kind.words)}: {'; '.join(terms)}"] if terms else []
+    return Document(name, title, paged("\n".join(lines)))
