@@ -8,14 +8,16 @@ from typing import Any
 
 from inquitree_gym.baselines.agent import BaselineAgent, privileged
 from inquitree_gym.baselines.llm import ChatAgent
+from inquitree_gym.exploration.citing import work_of
 from inquitree_gym.exploration.env import ExplorationEnv
-from inquitree_gym.exploration.gold import AnswerGold, TableGold
+from inquitree_gym.exploration.gold import AnswerGold, CitationGold, Slot
 from inquitree_gym.exploration.library import NAME
 from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.runtime import PACKAGE
 
 _HIT = re.compile(r"^1\. (\S+) · ", re.MULTILINE)
 _QUESTION = re.compile(r"^Question: (.*)$", re.MULTILINE)
+_SLOT = re.compile(r"\[ref\.(\d+)\]")
 _OPEN = re.compile(r" · page \d+ of \d+\n\n(.*?)(?: \(\S+\))?$", re.MULTILINE)
 
 
@@ -41,13 +43,20 @@ class GuessingAgent(BaselineAgent):
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the answer. The cells of a table are each drawn among those that its column has."""
         task, gold = self._env.task, self._env.task.gold
-        records = list(local_library(task.library).library.records[task.query.database].values())
+        library = local_library(task.library).library
+        records = list(library.facts[task.query.database].values())
         if isinstance(gold, AnswerGold):
             drawn = self.rng.choice(len(records), size=len(gold.parts), replace=False).tolist()
             pairs = zip(gold.parts, drawn, strict=True)
             return f"ANSWER {'; '.join(task.part_of(records[at], part).written() for part, at in pairs)}"
-        if not isinstance(gold, TableGold):
-            return "ANSWER"
+        if isinstance(gold, CitationGold):
+            count = sum(len(slot.works) for slot in gold.slots)
+            cited = iter(self.rng.choice(list(library.papers), count, replace=False).tolist())
+            slots = tuple(
+                Slot(number=slot.number, works=tuple(work_of(next(cited), library) for _ in slot.works))
+                for slot in gold.slots
+            )
+            return f"ANSWER\n{CitationGold(slots=slots).written()}"
         names = self.rng.choice([str(record[NAME]) for record in records], len(gold.rows), replace=False).tolist()
         columns = [self.rng.choice(column, len(names)).tolist() for column in list(zip(*gold.rows, strict=True))[1:]]
         rows = tuple(zip(names, *columns, strict=True))
@@ -55,7 +64,7 @@ class GuessingAgent(BaselineAgent):
 
 
 class FirstHitAgent(BaselineAgent):
-    """Searches with the question, opens the first hit, and answers with its name."""
+    """Searches with the question, opens the first hit, and answers with its name, or cites it in every slot."""
 
     name = "first-hit"
 
@@ -67,6 +76,10 @@ class FirstHitAgent(BaselineAgent):
         if hit := _HIT.search(observation):
             return f"OPEN {hit[1]}"
         opened = _OPEN.search(observation)
+        if opened and (slots := _SLOT.findall(observation)):
+            authors, head = [*observation[opened.end() :].splitlines(), "", "", ""][1:3]
+            work = f"{authors}. {opened[1]}. {head.partition('. ')[0]}."
+            return "\n".join(["ANSWER", *(f"[ref.{number}: {work}]" for number in dict.fromkeys(slots))])
         return f"ANSWER {opened[1] if opened else ''}"
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from inquitree_gym.exploration.answers import Citation
 from inquitree_gym.exploration.gold import CitationGold, Slot, Work
+from inquitree_gym.exploration.library import JOIN, NAME, PAPERS, Library, Record
 from inquitree_gym.exploration.quantities import comparable, plain
 
 Attributes = Literal["strict", "lenient"]
@@ -32,10 +33,13 @@ class Cited:
         self.tokens = _tokens(plain(_ADDRESS.sub(" ", text[:LONGEST_CITATION])))
 
     def names(self, works: Sequence[Work]) -> int | None:
-        """Return the place of the work that this is: by title, else by first author and year where they are unique."""
-        titled = (place for place, work in enumerate(works) if self._title(work))
+        """Return the place of the work that this is: by title, else by first author and year where they are unique.
+
+        Of two titles of which one begins the other, it is the longer one.
+        """
+        titled = [place for place, work in enumerate(works) if self._title(work)]
         dated = (place for place, work in enumerate(works) if work.unique and self._surname(work) and self._year(work))
-        return next(titled, next(dated, None))
+        return max(titled, key=lambda place: len(works[place].title)) if titled else next(dated, None)
 
     def agrees(self, work: Work) -> bool:
         """Return True if the first author, the venue and the year that the work has stand in the citation."""
@@ -88,6 +92,25 @@ class Cited:
             return True
         start = 0 if place is None else place[1]
         return self._find(_words(work.venue), start) is not None
+
+
+def work_of(name: str, library: Library) -> Work:
+    """Return a paper of a library as the work that a text cites."""
+    papers = library.facts[PAPERS]
+    record = papers[name]
+    alike = sum(_dated(each) == _dated(record) for each in papers.values())
+    return Work(
+        authors=tuple(str(record["authors"]).split(JOIN)),
+        title=str(record[NAME]),
+        venue=str(record["venue"]),
+        year=int(record["year"] or 0),
+        unique=alike == 1,
+    )
+
+
+def _dated(record: Record) -> tuple[str, object]:
+    """Return surname of the first author and year."""
+    return surname_of(str(record["first_author"])), record["year"]
 
 
 def surname_of(author: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from inquitree_gym.exploration.answers import final_answer, last_table, refuses
+from inquitree_gym.exploration.answers import citations, final_answer, last_table, refuses
 from inquitree_gym.exploration.gold import AnswerGold, Frozen, Gold
 from inquitree_gym.exploration.graders import AnswerGrade, Grade, TableGrade, grade
-from inquitree_gym.exploration.library import NAME, Library
+from inquitree_gym.exploration.library import NAME, PAPERS, Library, Record
 from inquitree_gym.exploration.proofs import answers
 from inquitree_gym.exploration.quantities import comparable
-from inquitree_gym.exploration.schema import ExplorationTask
+from inquitree_gym.exploration.schema import ExplorationTask, TextQuery
 
 if TYPE_CHECKING:
     from inquitree_gym.exploration.results import ExplorationDetail
@@ -46,7 +46,9 @@ class Shown(Frozen):
 
 def contradicted(detail: ExplorationDetail, task: ExplorationTask, library: Library) -> bool:
     """Return True if the page of a record was shown that breaks a constraint and still is in the answer."""
-    records, text = library.records[task.query.database], detail.answer or ""
+    records, text = library.facts[task.query.database], detail.answer or ""
+    if isinstance(task.query, TextQuery):
+        return _cites_shown(detail, task.query, library)
     wrong = {name for name, _ in detail.shown if name in records} - answers(task.query, library)
     if isinstance(task.gold, AnswerGold):
         kind, part = task.gold.kind, task.gold.parts[0]
@@ -55,6 +57,37 @@ def contradicted(detail: ExplorationDetail, task: ExplorationTask, library: Libr
     table = last_table(text)
     keys = {comparable(row[0]) for row in table.rows} if table is not None else set()
     return any(comparable(str(records[name][NAME])) in keys for name in wrong)
+
+
+def _cites_shown(detail: ExplorationDetail, query: TextQuery, library: Library) -> bool:
+    """Return True if a paper that was shown is cited in a slot whose claim it does not report."""
+    papers = library.facts[PAPERS]
+    shown = {name for name, _ in detail.shown if name in papers}
+    wrong = {number: shown - answers(slot, library) for number, slot in enumerate(query.slots, 1)}
+    cited = [(each.slot, f" {comparable(each.text)} ") for each in citations(detail.answer or "")]
+    return any(_titled(papers[name]) in text for slot, text in cited for name in wrong.get(slot, ()))
+
+
+def unchecked(detail: ExplorationDetail, task: ExplorationTask, library: Library) -> bool:
+    """Return True if a T2 answer names a paper, and a page with one of its constraints was not shown."""
+    if task.kind != "T2":
+        return False
+    (column,), said = task.asked, comparable(final_answer(detail.answer or ""))
+    named = [name for name, record in library.facts[PAPERS].items() if comparable(str(record[column])) == said]
+    pages = [{library.papers[name].places[place] for place in ("head", "methods")} for name in named]
+    return bool(pages) and not any(each <= detail.shown for each in pages)
+
+
+def invented(detail: ExplorationDetail, task: ExplorationTask, library: Library) -> int:
+    """Return the number of works that a T3 answer cites and the library has not."""
+    titles = [_titled(record) for record in library.facts[PAPERS].values()] if task.kind == "T3" else []
+    texts = [f" {comparable(cited.text)} " for cited in citations(detail.answer or "")] if titles else []
+    return sum(not any(title in text for title in titles) for text in texts)
+
+
+def _titled(record: Record) -> str:
+    """Return the title of a paper as it stands between the words of a citation."""
+    return f" {comparable(str(record[NAME]))} "
 
 
 def failures(answer: str | None, given: Grade, shown: Shown) -> tuple[Failure, ...]:

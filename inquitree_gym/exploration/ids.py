@@ -8,6 +8,8 @@ ENTRY_POINT = "inquitree_gym.exploration.env:ExplorationEnv"
 NAMES = {
     "SciExplore-v0": "all",
     "SciExplore-T1-v0": "T1",
+    "SciExplore-T2-v0": "T2",
+    "SciExplore-T3-v0": "T3",
     "SciExplore-T4-v0": "T4",
 }
 """Ids, and the tasks that they sample from."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -17,6 +17,16 @@ PAGE = 2_000
 """Characters of a page at most."""
 NAME = "name"
 """Column of every database that holds the name of a record."""
+PAPERS = "papers"
+"""Name of the facts of papers, which no LOOKUP reads."""
+METHOD = ("tool_kind", "condition_kind")
+"""Columns of papers that have the broader words of their method."""
+HEAD = ("year", "venue", "figures", "references")
+"""Columns of papers that the head of their first page shows."""
+CLAIM = ("quantity", "condition", "direction")
+"""Columns of papers that have what they report of a compound."""
+JOIN = "; "
+"""Sign between the values of a column that has several."""
 
 Value = float | int | str | None
 """Value of a cell in the first unit of its column. None for one that is missing. A link holds a key."""
@@ -112,9 +122,15 @@ class PaperFacts:
     year: int
     science: str
     factor: str
+    compound: str
+    """Key of the factor in the index of compounds."""
     quantity: str
     thing: str
+    tool: str
+    tool_kind: str
+    """Broader words for the tool, as glossaries have them."""
     condition: str
+    condition_kind: str
     direction: Literal[-1, 1]
     change: int
     """Size of the effect in percent."""
@@ -130,6 +146,12 @@ class PaperFacts:
     places: Mapping[str, Place]
     """Page on which each fact stands, by field."""
 
+    def record(self, names: Sequence[str]) -> Record:
+        """Return the facts that a query can ask for, as a record. ``names`` are those of its authors."""
+        asked: dict[str, Value] = {NAME: self.title, "first_author": names[0]}
+        asked |= {"authors": JOIN.join(names), "surnames": JOIN.join(name.split()[-1] for name in names)}
+        return asked | {each: getattr(self, each) for each in (*HEAD, *METHOD, *CLAIM, "compound")}
+
 
 @dataclass(frozen=True, eq=False)
 class Library:
@@ -143,6 +165,13 @@ class Library:
     documents: Mapping[str, Document]
     """All documents by id, in order. The id of a record is its key."""
     canary: str = CANARY
+
+    @cached_property
+    def facts(self) -> Mapping[str, Mapping[str, Record]]:
+        """Records by database and key, papers included: all that a query can ask for."""
+        people = self.records["people"]
+        named = {key: [str(people[each][NAME]) for each in paper.authors] for key, paper in self.papers.items()}
+        return {**self.records, PAPERS: {key: paper.record(named[key]) for key, paper in self.papers.items()}}
 
     @cached_property
     def digest(self) -> str:

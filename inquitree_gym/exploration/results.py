@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SEARCHES = ("search", "lookup")
 """Tools whose calls are searches."""
 LEGEND = (
-    "n: episodes (tasks). score: 1 for a right answer, of T4 right cells / gold cells.\n"
+    "n: episodes (tasks). score: 1 for a right answer, of T3 the mean F of slots, of T4 right cells / gold cells.\n"
     "p: gold facts whose page was shown / gold facts. guessed: right at p < 1. searches: SEARCH and LOOKUP.\n"
     "The tasks are drawn by a program, so no figure stands beside the paper's."
 )

@@ -9,17 +9,19 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from inquitree_gym.exploration.gold import Gold, Part
-from inquitree_gym.exploration.library import NAME, LibrarySpec, Record
+from inquitree_gym.exploration.library import LibrarySpec, Record
 from inquitree_gym.trees.fields import CANARY, Canary, FrozenModel, Identifier, Text, document_digest
 
 MAX_HOPS = 6
 """Records of a task at most."""
-Operator = Literal["=", ">=", "<="]
+Operator = Literal["=", ">=", "<=", "has"]
+"""Comparisons with the value of a column. "has" is for columns of several values."""
 TURNS = {"T4": 120}
 """Turns of a task before it has to be answered, by type where they are not `USUAL_TURNS`."""
 USUAL_TURNS = 60
-TaskType = Literal["T1", "T4"]
-"""Type of a task, in the paper's words: T1 database navigation, T4 cross-source tables."""
+TaskType = Literal["T1", "T2", "T3", "T4"]
+"""Type of a task, in the paper's words: T1 database navigation, T2 ambiguous literature retrieval, T3 missing
+references, T4 cross-source tables."""
 
 
 class Condition(FrozenModel):
@@ -72,6 +74,22 @@ class TableQuery(Query):
     columns: tuple[TableColumn, ...] = Field(min_length=2, max_length=6)
 
 
+class TextQuery(FrozenModel):
+    """The papers that every slot of a text cites, in the order of the slots."""
+
+    slots: tuple[Query, ...] = Field(min_length=3, max_length=5)
+
+    @property
+    def database(self) -> str:
+        """Facts that its answers are among."""
+        return self.slots[0].database
+
+    def records(self) -> Iterator[Query]:
+        """Yield the queries of all slots and all below them, the leaves first."""
+        for slot in self.slots:
+            yield from slot.records()
+
+
 class GoldFact(FrozenModel):
     """A gold fact: the page that shows it."""
 
@@ -91,11 +109,11 @@ class ExplorationTask(FrozenModel):
     kind: TaskType
     library: LibrarySpec
     question: Text
-    query: Query | TableQuery
+    query: Query | TableQuery | TextQuery
     asked: tuple[Text, ...] = Field(min_length=1, max_length=2)
     """Columns of the answer: one, or the name and a number. Of a table its key."""
     gold: Gold
-    """The answer: one part, up to four of a list in any order, or a table."""
+    """The answer: one part, up to four of a list in any order, the works of every slot, or a table."""
     evidence: tuple[GoldFact, ...] = Field(min_length=1)
     path: tuple[Text, ...] = Field(min_length=1)
     """Actions that find the answer, which is the last."""
@@ -103,9 +121,10 @@ class ExplorationTask(FrozenModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.hops > MAX_HOPS:
+        own = TextQuery if self.kind == "T3" else TableQuery if self.kind == "T4" else Query
+        if self.hops > MAX_HOPS and own is not TextQuery:
             raise ValueError(f"a query must have at most {MAX_HOPS} records, got {self.hops}")
-        if self.gold.kind != self.kind or isinstance(self.query, TableQuery) != (self.kind == "T4"):
+        if self.gold.kind != self.kind or type(self.query) is not own:
             raise ValueError(f"gold and query must be of a {self.kind} task, got gold of {self.gold.kind}")
         return self
 
@@ -129,7 +148,7 @@ class ExplorationTask(FrozenModel):
 
     def part_of(self, record: Record, part: Part) -> Part:
         """Return what a record has in the asked columns, in the form of a part of gold."""
-        name = str(record[NAME]) if part.entity else ""
+        name = str(record[self.asked[0]]) if part.entity else ""
         number = None if part.number is None else float(record[self.asked[-1]] or 0)
         return Part(entity=name, number=number, tolerance=part.tolerance, unit=part.unit)
 

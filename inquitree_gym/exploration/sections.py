@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
-from inquitree_gym.exploration.failures import Failure, Shown, contradicted, failures
+from inquitree_gym.exploration.failures import Failure, Shown, contradicted, failures, invented, unchecked
 from inquitree_gym.exploration.graders import Grade
 from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.results import ExplorationDetail
@@ -88,8 +88,14 @@ def _failures(report: ExplorationReport, played: Played) -> Iterator[tuple[Failu
             continue
         library = local_library(task.library).library
         pages = tuple(library.documents[name].pages[page - 1] for name, page in detail.shown)
-        wrong = contradicted(detail, task, library)
-        shown = Shown(max_turns=detail.max_turns, searches=detail.searches, pages=pages, contradicted=wrong)
+        shown = Shown(
+            max_turns=detail.max_turns,
+            searches=detail.searches,
+            pages=pages,
+            unchecked=unchecked(detail, task, library),
+            invented=invented(detail, task, library),
+            contradicted=contradicted(detail, task, library),
+        )
         yield failures(detail.answer, detail.grade, shown)
 
 

@@ -17,6 +17,8 @@ from inquitree_gym.trees.reading import dump_document, read_document, validated
 TaskLike = str | os.PathLike[str] | ExplorationTask
 FROZEN = (
     "T1",
+    "T2",
+    "T3",
     "T4",
 )
 """Types with frozen tasks, each with a file of one a line."""
@@ -84,7 +86,7 @@ class ExplorationTasks(Tasks[ExplorationTask]):
     def outline(self, task: ExplorationTask, spoil: bool) -> Outline:
         """Return the question, and with ``spoil`` the answer and the path to it."""
         path = tuple(Outline(action) for action in task.path) if spoil else ()
-        return Outline(f"{task.id} · {task.kind} · {task.hops} records", task.question, path)
+        return Outline(f"{task.id} · {task.kind} · records: {task.hops}", task.question, path)
 
 
 TASKS = ExplorationTasks()

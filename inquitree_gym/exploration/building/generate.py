@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inquitree_gym.exploration.building.papers import draw_papers
 from inquitree_gym.exploration.building.records import Names, draw_records, record_page, stream
-from inquitree_gym.exploration.building.schemas import databases
+from inquitree_gym.exploration.building.schemas import databases, glossaries
 from inquitree_gym.exploration.library import NAME, Document, Library, LibrarySpec
 
 _NAMES = 90
@@ -21,5 +21,6 @@ def build_library(spec: LibrarySpec) -> Library:
     for name, table in records.items():
         for key, record in table.items():
             documents[key] = record_page(key, record, databases()[name], labelled, wording)
-    papers, written = draw_papers(spec, names, records["people"], spec.size - len(documents))
+    documents |= glossaries()
+    papers, written = draw_papers(spec, names, records, spec.size - len(documents))
     return Library(spec, databases(), records, papers, documents | written)

@@ -9,11 +9,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.building.records import stream
 from inquitree_gym.exploration.gold import MAX_PARTS, AnswerGold, Part
-from inquitree_gym.exploration.library import NAME, Column, Library, LibrarySpec, Record, Value
+from inquitree_gym.exploration.library import JOIN, NAME, Column, Library, LibrarySpec, Record, Value
 from inquitree_gym.exploration.schema import Condition, ExplorationTask, GoldFact, LeadsTo, Query
 from inquitree_gym.fiction.documents import RandomStream
 from inquitree_gym.seeds import splitmix64
@@ -77,7 +78,7 @@ class Index:
         """Return the numbers of a column in order, and their keys."""
         place = (database, column)
         if place not in self._sorted:
-            records = self.library.records[database].items()
+            records = self.library.facts[database].items()
             pairs = sorted((float(v), key) for key, record in records if (v := record[column]) is not None)
             self._sorted[place] = [number for number, _ in pairs], [key for _, key in pairs]
         return self._sorted[place]
@@ -87,7 +88,7 @@ class Index:
         place = (database, column)
         if place not in self._equal:
             table: dict[Value, set[str]] = {}
-            for key, record in self.library.records[database].items():
+            for key, record in self.library.facts[database].items():
                 table.setdefault(record[column], set()).add(key)
             self._equal[place] = table
         return self._equal[place].get(value, set())
@@ -98,13 +99,17 @@ class Index:
         return set(keys[bisect_left(numbers, low) : bisect_right(numbers, high)])
 
     def meeting(self, database: str, where: Sequence[Condition]) -> list[set[str]]:
-        """Return the keys that meet each value or range."""
+        """Return the keys that meet each value or range. The high end of a range, if any, follows its low end."""
         met = []
         for each, after in zip(where, [*where[1:], *where[:1]], strict=True):
             if each.op == "=":
                 met.append(self.equal(database, each.column, each.value))
             elif each.op == ">=":
-                met.append(self.between(database, each.column, float(each.value), float(after.value)))
+                high = float(after.value) if after.op == "<=" else inf
+                met.append(self.between(database, each.column, float(each.value), high))
+            elif each.op == "has":
+                records = self.library.facts[database].items()
+                met.append({key for key, record in records if each.value in str(record[each.column]).split(JOIN)})
         return met
 
     def leading(self, hop: Hop) -> list[set[str]]:
@@ -118,7 +123,7 @@ class Index:
         """Keep the answers of a hop, and return whether enough records meet all but one of its constraints."""
         hop.answers = set.intersection(*met)
         counts = Counter(key for each in met for key in each)
-        alone = len(self.library.records[hop.database]) - len(hop.answers) if len(met) == 1 else 0
+        alone = len(self.library.facts[hop.database]) - len(hop.answers) if len(met) == 1 else 0
         return (alone or sum(1 for count in counts.values() if count == len(met) - 1)) >= NEAR_MISSES
 
 
