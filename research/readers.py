@@ -25,7 +25,7 @@ from inquitree_gym.trees.schema import Tree
 from inquitree_gym.trees.worlds import World, world_id, worlds
 
 READERS = Path(__file__).parent / "validity" / "readers.json"
-LEVEL, SEED = 3, 20_261_128
+LEVEL, SEED = 3, 20_261_129
 LETTERS = "ABCDEFGHI"
 HEADS = ["tree", *("fakes", "hits", "false alarms", "d'") * 2, "exam", "text"]
 

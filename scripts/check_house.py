@@ -124,15 +124,14 @@ def check_size(modules: list[Module], limits: dict[str, Any]) -> Iterator[Gate]:
 
 
 def check_words(modules: list[Module], limits: dict[str, Any]) -> Iterator[Gate]:
-    """Yield the gates on words of kinds, and of a format of trees, outside of the places that may name them."""
-    for what, name in (("kinds", "kind"), ("a format of trees", "format")):
-        words = re.compile("|".join(limits[f"{name}_words"]), re.IGNORECASE)
-        found = []
-        for module in modules:
-            if module.part in limits[f"{name}_places"] or is_lazy(module):
-                continue
-            found += [f"{module.place(node)}: {word}" for node, word in _words(module) if words.search(word)]
-        yield Gate(f"words of {what} outside of their folders", len(found), 0, found)
+    """Yield the gate on words of kinds outside of the places that may name them."""
+    words = re.compile("|".join(limits["kind_words"]), re.IGNORECASE)
+    found = []
+    for module in modules:
+        if module.part in limits["kind_places"] or is_lazy(module):
+            continue
+        found += [f"{module.place(node)}: {word}" for node, word in _words(module) if words.search(word)]
+    yield Gate("words of kinds outside of their folders", len(found), 0, found)
 
 
 def is_lazy(module: Module) -> bool:

@@ -11,6 +11,7 @@ from inquitree_gym.trees import CANARY, Tree, parse_tree
 from inquitree_gym.trees.document import MAX_AXES
 
 SHAPES = ("independent", "chain", "random")
+WORDS = ("alder", "birch", "cedar", "hazel", "larch", "maple", "rowan")
 
 
 def study(identifier: str, axis: str, poles: int = 3) -> dict:
@@ -97,6 +98,14 @@ def with_rewordings(tree: Tree, count: int) -> Tree:
         for node in subtopic["studies"]:
             for key, wordings in node["result"]["texts"].items():
                 wordings += [f"Pole {key} of {node['id']}, seen {i} times." for i in range(count)]
+    return parse_tree(json.dumps(document).encode())
+
+
+def readable(tree: Tree) -> Tree:
+    """Give every subtopic a word of its own, so that hashed words tell its text from the others."""
+    document = tree.model_dump(mode="json")
+    for word, subtopic in zip(WORDS, document["subtopics"], strict=False):
+        subtopic["text"] += f" Think of {word}."
     return parse_tree(json.dumps(document).encode())
 
 

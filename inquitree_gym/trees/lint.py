@@ -196,7 +196,7 @@ def _support_faults(tree: Tree) -> Iterator[Fault]:
             message = "its entry in provenance.support names no source; add one, or call it unconfirmed"
             yield fault("T206", node, f"provenance.support[{i}].sources", message)
         if support.strength == "unconfirmed" and node in scored and not invented:
-            message = "is scored but unconfirmed; say what a source supports, or mark the study as a control"
+            message = "is scored but unconfirmed; say what a source supports, or let the study read no axis"
             yield fault("T207", node, f"provenance.support[{i}].strength", message)
     if tree.provenance.tier is None:
         yield fault("T208", "provenance", "provenance.tier", "has no evidence tier; state A, B or C")

@@ -25,8 +25,8 @@ from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree, parse_t
 from inquitree_gym.trees.lint import lint_tree
 from tests.contract.command_line import inquitree
 from tests.inquiry.test_inquiry import right_sheet
-from tests.strategies import make_tree, with_paraphrases
-from tests.trees.test_lint import give_clues, lanterns, reword, reword_fakes
+from tests.strategies import make_tree
+from tests.worlds import clean_document
 
 VERBS = ("list", "show", "play", "run", "score", "report", "view", "check")
 
@@ -337,19 +337,17 @@ def test_score_as_json(run_folder: Path):
 
 
 def test_check_of_a_clean_tree(tmp_path: Path):
-    file = tmp_path / "lanterns.json"
-    tree = lanterns(give_clues, reword, reword_fakes)
-    nodes = (*tree.subtopics, *tree.studies)
-    file.write_text(dump_tree(with_paraphrases(tree, {node.id: [f"{node.text} Please say."] for node in nodes})))
+    file = tmp_path / "made.json"
+    file.write_text(json.dumps(clean_document()))
     done = inquitree("check", file, "--embedder", "none")
     assert (done.status, done.out) == (0, f"{file}: clean\n")
 
 
 def test_notes_and_warnings_are_shown_and_leave_the_status_at_0(tmp_path: Path):
-    document = json.loads(dump_tree(lanterns(give_clues)))
+    document = clean_document()
     del document["provenance"]["tier"]
     document["subtopics"][0]["hints"][0] = "Read."
-    file = tmp_path / "lanterns.json"
+    file = tmp_path / "made.json"
     file.write_text(json.dumps(document))
     done = inquitree("check", file, "--embedder", "none")
     assert done.status == 0

@@ -36,19 +36,20 @@ from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.events import InquiryEvent
 from inquitree_gym.inquiry.exam import exam_of
 from inquitree_gym.inquiry.menu import numbered
+from inquitree_gym.inquiry.trajectory import world_of
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
 from inquitree_gym.sheets import LETTERS, Sheet
 from inquitree_gym.trees import HINT_LEVELS, Tree, builtin_ids, load_tree
 from inquitree_gym.trees.worlds import in_world
 from tests.hashing import HashingEmbedder
-from tests.strategies import make_tree
+from tests.strategies import make_tree, readable
 from tests.worlds import world_trees
 
 PHRASES = tuple(TOKENS)
 SOME = builtin_ids()[::5]
-PLAIN = make_tree([[], [0], [1], [], [3]], [1] * 5)
-"""A tree without axes: every study is needed."""
+PLAIN = readable(make_tree([[], [0], [1], [], [3]], [1] * 5))
+"""A tree in which every study is needed."""
 
 
 def length(episode: Episode) -> int:
@@ -292,13 +293,13 @@ def test_random_words_knows_no_menu(minilm: MiniLMEmbedder, paper12: Tree):
 
 
 def test_retrieval_is_deterministic_traverses_fully_and_concludes_with_the_results_it_was_shown(minilm: MiniLMEmbedder):
-    env = InquiryEnv(PLAIN, embedder=minilm, fake_level=10)
+    env = InquiryEnv("paper8", embedder=minilm, fake_level=10)
     env.reset(seed=0)
     episode, other = (play(env, RetrievalAgent(env.vectors), seed) for seed in (6, 6))
     assert episode.actions == other.actions
     entered = {turn.event.node for turn in episode.turns if turn.event.kind == "subtopic"}
     assert entered == {subtopic.id for subtopic in env.tree.subtopics}
-    shown = [text_of(env.tree, turn.event) for turn in episode.turns if turn.event.kind == "result"]
+    shown = [text_of(env.tree, episode, turn.event) for turn in episode.turns if turn.event.kind == "result"]
     claims = episode.actions[-2].splitlines()
     assert len(claims) == len(shown)
     assert all(text in claim for text, claim in zip(shown, claims, strict=True))
@@ -309,9 +310,10 @@ def test_retrieval_is_deterministic_traverses_fully_and_concludes_with_the_resul
         assert line == f"{item.number} {LETTERS[int(np.argmax(near))]}"
 
 
-def text_of(tree: Tree, event: InquiryEvent) -> str:
-    """The text of a logged result in a tree without axes."""
-    study = next(study for study in tree.studies if study.id == event.node)
+def text_of(tree: Tree, episode: Episode, event: InquiryEvent) -> str:
+    """The text of a logged result."""
+    studies = in_world(tree, world_of(tree, episode)).studies
+    study = next(study for study in studies if study.id == event.node)
     return study.outcomes[event.fake][event.wording]
 
 

@@ -31,7 +31,7 @@ REDO, EXPLORE, CONCLUDE, MACRO = range(N + M, N + M + 4)
 
 def branched() -> Tree:
     """Four subtopics with up to three studies, and conclusions that need groups of results across subtopics."""
-    tree = make_tree([[], [0], [0, 1], []], [2, 1, 3, 1], fakes=3)
+    tree = make_tree([[], [0], [0, 1], []], [2, 1, 3, 1])
     needs = [(("s1a",), ("s1b", "s3a")), (("s2a",),), (("s3a", "s3b"), ("s3c",)), (("s4a", "s1a"),)]
     items = [item.model_copy(update={"needs": found}) for item, found in zip(tree.conclusions, needs, strict=True)]
     return with_rewordings(tree.model_copy(update={"conclusions": tuple(items)}), 2)
@@ -39,7 +39,7 @@ def branched() -> Tree:
 
 TREES = {
     "branched": branched(),
-    "chain": make_tree([[], [0], [1]], [1, 2, 1], fakes=2, tree_id="chain"),
+    "chain": make_tree([[], [0], [1]], [1, 2, 1], tree_id="chain"),
     "paper2": load_tree("paper2"),
     "worded": with_paraphrases(
         make_tree([[], [], [1]], [2, 1, 1], tree_id="worded"),

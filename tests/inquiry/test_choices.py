@@ -12,13 +12,14 @@ from inquitree_gym.baselines import ReplayAgent
 from inquitree_gym.inquiry.engine import Engine, Rules
 from inquitree_gym.inquiry.engine.transition import draw_one
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.trajectory import read_trajectory
+from inquitree_gym.inquiry.trajectory import read_trajectory, world_of
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.worlds import in_world
 from tests.strategies import make_tree, with_rewordings
 
-TREE = make_tree([[], [0], []], [2, 1, 1], fakes=2)
+TREE = make_tree([[], [0], []], [2, 1, 1])
 FIRST, SECOND, THIRD = TREE.subtopics
 JUNK = "zzz"
 
@@ -127,7 +128,7 @@ def test_what_was_visited_or_run_before_is_told():
     assert "again" not in told(env, FIRST.text)[0] + first
     recalled, info = told(env, *visit(FIRST), FIRST.text, study.text)
     assert recalled.startswith("This study was run before, and it is not run again unless you ask for it:")
-    assert study.result not in recalled
+    assert not any(text in recalled for text in study.shown_texts)
     assert info["state"] == "result"
     assert told(env, *visit(FIRST), FIRST.text)[0].startswith("The project turns to this subtopic again:")
     redone = told(env, *visit(FIRST), FIRST.text, study.text, "redo the study")[0]
@@ -171,9 +172,10 @@ def test_a_study_run_again_may_show_its_result_in_other_words_which_the_log_tell
     seed, wordings = next((seed, found) for seed, found in enumerate(drawn) if found == [1, 0, 1])
     episode = play(env_of(tree, replication="varied"), ReplayAgent(course), seed=seed, file=file)
     shown = [turn.observation for turn in episode.turns[2:5]]
-    assert all(study.wordings[0][wording] in text for wording, text in zip(wordings, shown, strict=True))
+    told_true = in_world(tree, world_of(tree, episode)).studies[0].outcomes[0]
+    assert all(told_true[wording] in text for wording, text in zip(wordings, shown, strict=True))
     plain = play(env_of(tree, replication="exact"), ReplayAgent(course), seed=seed)
-    assert all(study.result in turn.observation for turn in plain.turns[2:5])
+    assert all(told_true[0] in turn.observation for turn in plain.turns[2:5])
     assert [turn.event.wording for turn in episode.turns[1:4]] == wordings
     assert read_episode(file) == episode
     assert file.read_text().count('"wording"') == 2, "the result as it stands leaves no trace"

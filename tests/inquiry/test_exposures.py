@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import pytest
 
@@ -26,7 +25,7 @@ from inquitree_gym.inquiry.vigilance import (
 from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.log import Reply
 from inquitree_gym.rollout import play
-from inquitree_gym.trees import Tree, load_tree, parse_tree
+from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.worlds import in_world
 from tests.inquiry.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, redo, result
 from tests.strategies import make_tree
@@ -54,33 +53,24 @@ def test_results_in_order_with_what_was_done_about_them(tree: Tree):
     ]  # fmt: skip
 
 
-def told(tree: Tree, study: str, fake: int) -> Tree:
-    """Let one fake of a tree break a principle."""
-    document = tree.model_dump(mode="json")
-    (found,) = (each for subtopic in document["subtopics"] for each in subtopic["studies"] if each["id"] == study)
-    found["fakes"][fake - 1] = {"text": found["fakes"][fake - 1], "principle": "Nothing falls by a step."}
-    return parse_tree(json.dumps(document).encode())
-
-
 def test_kinds_of_showings_are_counted_apart(tree: Tree):
-    tree = told(tree, "s1a", 1)
     steps = [
         enter("s1"),
-        result("s1a", 2),  # a first fake that nothing tells, redone
-        redo("s1a", 1),  # a later fake that can be told, redone
+        result("s1a", 2),  # a first fake that another study can tell, redone
+        redo("s1a", 1),  # a later one, redone
         redo("s1a"),  # the true result, redone
         redo("s1a", 1),  # a fake that can be told, after the true result, taken
         EXPLORE,
-        enter("s1"),
-        result("s1b", 1),  # a first fake that nothing tells, taken
+        enter("s2"),
+        result("s2a", 1),  # a first fake that nothing tells, taken
         CONCLUDE,
         END,
     ]
     shown = exposures(episode_of(tree, *steps, fake_level=5), tree)
-    assert [each.tellable for each in shown] == [False, True, False, True, False]
+    assert [each.tellable for each in shown] == [True, True, False, True, False]
     assert [each.truth_seen for each in shown] == [False, False, False, True, False]
     assert tally(shown) == {
-        ALL: Counts(4, 2, 1, 1), FIRST: Counts(2, 1, 0, 0), LATER: Counts(2, 1, 1, 1), TELLABLE: Counts(1, 1, 1, 1),
+        ALL: Counts(4, 2, 1, 1), FIRST: Counts(2, 1, 0, 0), LATER: Counts(2, 1, 1, 1), TELLABLE: Counts(2, 2, 1, 1),
         TRUTH_SEEN: Counts(1, 0, 0, 0),
     }  # fmt: skip
     assert list(tally([])) == list(SHOWINGS)

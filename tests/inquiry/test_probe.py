@@ -57,7 +57,7 @@ def ask(
 
 @pytest.fixture(scope="module")
 def tree() -> Tree:
-    return make_tree([[], [0]], [2, 1], fakes=3, tree_id="one")
+    return make_tree([[], [0]], [2, 1], tree_id="one")
 
 
 def test_every_true_and_every_fake_result_is_an_item(tree: Tree):
@@ -163,7 +163,7 @@ def test_an_answer_without_a_verdict_is_counted_and_is_no_answer(tree: Tree, ser
 
 
 def test_a_perfect_checker_and_one_that_believes_everything(tree: Tree, service: Service, tmp_path: Path):
-    trees = [make_tree([[], [0]], [2, 1], fakes=3, tree_id=f"t{i}") for i in range(5)]
+    trees = [make_tree([[], [0]], [2, 1], tree_id=f"t{i}") for i in range(5)]
     service.reply = Checker(*trees)
     perfect = ask(service, tmp_path / "perfect", *trees).estimates
     assert perfect[HITS][:3] == (1, 1, 1)

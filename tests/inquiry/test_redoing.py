@@ -15,13 +15,13 @@ from inquitree_gym.llm import ChatModel
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree
-from tests.strategies import make_tree
+from tests.strategies import make_tree, readable
 
 
 @pytest.fixture(scope="module")
 def made() -> Tree:
     """A tree in which every study has fakes, one a subtopic."""
-    return make_tree([[], [0], [1], [], [3]], [1] * 5)
+    return readable(make_tree([[], [0], [1], [], [3]], [1] * 5))
 
 
 def own_actions(episode: Episode) -> list[str]:
@@ -63,7 +63,7 @@ def test_the_turn_of_a_redone_study_is_not_the_other_agents(made: Tree):
 
     env = InquiryEnv(made, fake_level=7, privileged=True, redo_turn=True, max_turns=None)
     agent = Watched(made)
-    episode = play(env, RedoUntilTrue(agent), 2)
+    episode = play(env, RedoUntilTrue(agent), 3)
     assert sum(turn.event.decision == "redo" for turn in episode.turns) > 5
     results = sum(not each.redone for each in exposures(episode, made))
     assert agent.asked.count("result") == results

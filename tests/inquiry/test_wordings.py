@@ -28,13 +28,11 @@ Shown = dict[tuple[int, int, int], tuple[str, int]]
 
 
 def uneven() -> Tree:
-    """Three studies: with 3 wordings of each result; with 4 of the true one and 2 or 3 of fakes; and of one alone."""
-    document = with_rewordings(make_tree([[], [0]], [2, 1], tree_id="uneven"), 3).model_dump(mode="json")
-    first, second, third = (study for subtopic in document["subtopics"] for study in subtopic["studies"])
-    for result in (first, *first["fakes"], second["fakes"][0]):
-        result["rewordings"] = result["rewordings"][:2]
-    second["fakes"][1]["rewordings"] = second["fakes"][1]["rewordings"][:1]
-    third["fakes"][1] = third["fakes"][1]["text"]
+    """Three studies, with 3 wordings of each result, with 2, and with 1."""
+    document = with_rewordings(make_tree([[], [0]], [2, 1], tree_id="uneven"), 2).model_dump(mode="json")
+    studies = (study for subtopic in document["subtopics"] for study in subtopic["studies"])
+    for study, count in zip(studies, (3, 2, 1), strict=True):
+        study["result"]["texts"] = {key: texts[:count] for key, texts in study["result"]["texts"].items()}
     return parse_tree(json.dumps(document).encode())
 
 
@@ -88,7 +86,7 @@ def test_of_two_showings_of_one_outcome_a_fake_is_repeated_just_where_the_true_r
 
 def test_a_run_takes_a_wording_by_seed_study_and_run_alone():
     tree = uneven()
-    assert [min(map(len, study.wordings)) for study in tree.studies] == [3, 2, 1]
+    assert [len(study.outcomes[0]) for study in tree.studies] == [3, 2, 1]
     repeated = defaultdict(list)
     engine = Engine(tree, Rules(fake_level=5, **RULES))
     for seed in range(4_000):

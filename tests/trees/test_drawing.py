@@ -36,7 +36,7 @@ HOSTILE = [
 def named(name: str, identifier: str = "s1") -> Tree:
     document = json.loads(dump_tree(make_tree([[], [0]], [1, 1])))
     document["subtopics"][0] |= {"name": name, "id": identifier}
-    document["subtopics"][1]["prerequisites"] = [identifier]
+    document["subtopics"][1]["prerequisites"] = [{"id": identifier, "because": "It needs it."}]
     return parse_tree(json.dumps(document).encode())
 
 
@@ -122,7 +122,7 @@ def test_boxes_stand_apart_inside_the_picture_and_arrows_join_them(tree: Tree):
     assert sorted((arrow[0][0], arrow[-1][-1]) for arrow in found.arrows) == sorted(
         ((by_id[need].x, by_id[need].y + found.box_height), (by_id[s.id].x, by_id[s.id].y))
         for s in tree.subtopics
-        for need in s.prerequisites
+        for need in s.requires
     )
 
 

@@ -14,15 +14,14 @@ from hypothesis import given, settings
 
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.trees import Fault, Tree, parse_tree
-from inquitree_gym.trees.lint import centrality, char_tfidf
+from inquitree_gym.trees.lint import char_tfidf
 from inquitree_gym.trees.lint import lint_tree as all_faults
-from inquitree_gym.trees.meaning import early_texts, ladder_faults, targets
-from inquitree_gym.trees.rules import MAX_FALL, MAX_NUMBER_DIFFERENCE, RULES
+from inquitree_gym.trees.meaning import ladder_faults, targets
+from inquitree_gym.trees.rules import MAX_FALL
 from inquitree_gym.trees.schema import Embed
 from tests.strategies import make_tree, trees
 
 Break = Callable[[dict], object]
-OPTIONAL = ("T305", "T405", "T407")
 
 LANTERNS = json.loads((Path(__file__).parents[1] / "data" / "lanterns.json").read_text())
 
@@ -39,8 +38,8 @@ def study(document: dict, identifier: str) -> dict:
 
 
 def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
-    """Lint a tree; that it has no paraphrases, no rewordings and no clues to its fakes is left out."""
-    return [fault for fault in all_faults(tree, embed) if fault.code not in OPTIONAL]
+    """Lint a tree; that it has no paraphrases, and few axes, readers and wordings, is left out."""
+    return [fault for fault in all_faults(tree, embed) if fault.code != "T305" and fault.code < "T9"]
 
 
 def told(faults: Iterable[Fault]) -> list[str]:
@@ -58,59 +57,18 @@ RULE_FAULTS: list[tuple[Break, list[str]]] = [
     (lambda d: d["provenance"]["support"][1].update(sources=[]),
      ["s1a: its entry in provenance.support names no source; add one, or call it unconfirmed"]),
     (lambda d: [each.update(strength="unconfirmed") for each in d["provenance"]["support"][:2]],
-     ["s1a: is scored but unconfirmed; say what a source supports, or mark the study as a control"]),
+     ["s1a: is scored but unconfirmed; say what a source supports, or let the study read no axis"]),
     (lambda d: d["provenance"]["support"][6].update(strength="unconfirmed"),
-     ["c2: is scored but unconfirmed; say what a source supports, or mark the study as a control"]),
+     ["c2: is scored but unconfirmed; say what a source supports, or let the study read no axis"]),
     (lambda d: d["provenance"].pop("tier"), ["provenance: has no evidence tier; state A, B or C"]),
-    (lambda d: study(d, "s1b").update(control=True),
-     ["c1: needs s1b, which is a control; remove it from needs, or unmark it"]),
-    (lambda d: d["conclusions"][1].update(needs=[["s1b"], ["s2a", "s1a"]]),
-     ["c2: one of s2a, s1a is enough for group 2, but they ask different questions; give each finding a "
-      "group of its own"]),
     (lambda d: d["subtopics"][1]["hints"].__setitem__(0, "Someone may be watching."),
      ["s2: hint 1 has 4 words, needs at least 5 to tell where to look"]),
-    (lambda d: d["conclusions"][0].update(text="Salt brightens the plants or multiplies them."),
-     ["c1: states two findings joined by “or”, so either one earns it; split it"]),
-    (lambda d: d["conclusions"][1].update(needs=[["s1a", "s1b"]]),
-     ["s2a: no conclusion item needs its result; let one need it, or mark it as a control"]),
-    (lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["result"]),
-     ["s2a: fake 3 repeats the true result or an earlier fake; contradict it"]),
-    (lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["fakes"][0]),
-     ["s2a: fake 3 repeats the true result or an earlier fake; contradict it"]),
-    (lambda d: study(d, "s1b")["fakes"].append("There were fewer lamps."),
-     ["s1b: fake 3 has 0.29 times as many words as the true result, needs 0.75 to 1.34"]),
-    (lambda d: study(d, "s1b")["fakes"].append("Years with salty water had " + "really " * 17 + "few lamps."),
-     ["s1b: fake 3 has 1.71 times as many words as the true result, needs 0.75 to 1.34"]),
-    (lambda d: study(d, "s1b")["fakes"].append("In 1950, 1,951 and 19.52 there were far fewer lamps on maps."),
-     [f"s1b: fake 3 has 3 numbers, the true result 0; the difference is at most {MAX_NUMBER_DIFFERENCE}"]),
-    (lambda d: study(d, "s1b").update(result="In 1950, 1951 and 1952 there were twice the lamps on the maps."),
-     [f"s1b: fake {k} has 0 numbers, the true result 3; the difference is at most {MAX_NUMBER_DIFFERENCE}"
-      for k in (1, 2)]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("break_it", "expected"), RULE_FAULTS)
 def test_a_rule_of_structure_or_surface_fires_alone(break_it: Break, expected: list[str]):
     assert told(lint_tree(lanterns(break_it))) == expected
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Salt brightens the plants whether they grow in sand, in mud or in peat.",
-        "With or without salt the plants glow more or less alike.",
-        "Salt matters or not; the factor of brightness counts.",
-    ],
-)
-def test_alternatives_that_make_no_difference_join_no_findings(text: str):
-    assert lint_tree(lanterns(lambda d: d["conclusions"][0].update(text=text))) == []
-
-
-def test_an_or_in_an_item_whose_evidence_is_all_needed_is_fair():
-    def both(document: dict) -> None:
-        document["conclusions"][0].update(text="Salt brightens old or young plants.", needs=[["s1a"], ["s1b"]])
-
-    assert lint_tree(lanterns(both)) == []
 
 
 def test_a_tree_without_sources_is_fiction_and_may_be_unconfirmed():
@@ -129,110 +87,9 @@ def test_missing_paraphrases_are_noted_once():
     assert (note.code, note.severity, note.path, note.value, note.bound) == ("T305", "note", "subtopics", 4, 0)
 
 
-def give_clues(document: dict) -> None:
-    for inner in (each for topic in document["subtopics"] for each in topic["studies"]):
-        other = "s1a" if inner["id"] == "s2a" else "s2a"
-        first, second = inner["fakes"]
-        inner["fakes"] = [{"text": first, "told_by": [other]}, {"text": second, "principle": "Light needs salt."}]
-
-
-def reword(document: dict) -> None:
-    study(document, "s1a")["rewordings"] = ["In the two saltiest tanks, glow exceeded that in fresh water by 40 %."]
-    study(document, "s1b")["rewordings"] = ["The maps had about twice the number of lamps in years with salty water."]
-    study(document, "s2a")["rewordings"] = ["Four times as often, beetles from within 30 m chose the uncovered flower."]
-
-
-def reword_fakes(document: dict) -> None:
-    for fake in (each for topic in document["subtopics"] for inner in topic["studies"] for each in inner["fakes"]):
-        fake["rewordings"] = [f"It turned out that {fake['text'][0].lower()}{fake['text'][1:]}"]
-
-
-def test_fakes_that_can_only_be_guessed_are_counted_over_the_tree():
-    def forget(count: int) -> Break:
-        def forget_some(document: dict) -> None:
-            studies = (each for topic in document["subtopics"] for each in topic["studies"])
-            for inner, _ in zip(studies, range(count), strict=False):
-                inner["fakes"][0] = inner["fakes"][0]["text"]
-
-        return forget_some
-
-    assert "T405" not in {fault.code for fault in all_faults(lanterns(give_clues, forget(2)))}, "4 of 6 are two thirds"
-    (fault,) = (each for each in all_faults(lanterns(give_clues, forget(3))) if each.code == "T405")
-    assert (
-        str(fault)
-        == "only 3 of 6 fakes can be recognised as fake; at least two thirds must be, by told_by or a principle"
-    )
-    assert (fault.severity, fault.path, fault.value, fault.bound) == ("warning", "subtopics", 0.5, 2 / 3)
-
-
-@pytest.mark.parametrize(
-    ("rewording", "expected"),
-    [
-        (
-            "years with salty water had about twice the number of lamps, on the maps",
-            "s1b: rewording 2 repeats a result or an earlier rewording; use other words",
-        ),
-        ("Lamps doubled.", "s1b: rewording 2 has 0.14 times as many words as the true result, needs 0.75 to 1.34"),
-        (
-            "On the maps of 1950, 1951 and 1952, salty years had about twice the lamps.",
-            "s1b: rewording 2 has 3 numbers, the true result 0; the difference is at most 2",
-        ),
-    ],
-    ids=["echo", "short", "many numbers"],
-)
-def test_a_rewording_that_is_none_is_told(rewording: str, expected: str):
-    (fault,) = lint_tree(lanterns(reword, lambda d: study(d, "s1b")["rewordings"].append(rewording)))
-    assert (str(fault), fault.code, fault.severity) == (expected, "T406", "warning")
-    assert fault.path == "subtopics[0].studies[1].rewordings[1]"
-
-
-def test_rewordings_of_fakes_are_held_to_the_same_rules():
-    fake = "The maps had about twice the number of lamps in years with fresh water."
-    texts = [fake, "The maps had about twice the number of lamps in years with salty water.", "Lamps doubled."]
-
-    def reword_a_fake(document: dict) -> None:
-        study(document, "s1b")["fakes"][1]["rewordings"] = texts
-
-    echo, short = lint_tree(lanterns(give_clues, reword, reword_a_fake))
-    assert str(echo) == "s1b: rewording 2 of fake 2 repeats a result or an earlier rewording; use other words"
-    assert (echo.code, echo.path) == ("T406", "subtopics[0].studies[1].fakes[1].rewordings[1]")
-    assert "s1b: rewording 3 of fake 2 has 0.14 times as many words" in str(short)
-
-
-def alike(central: int, studies: int) -> Tree:
-    """Make a tree in which the true result is the most central one in some of its studies, and a fake in the others."""
-    found = make_tree([[]] * studies, [1] * studies).model_dump(mode="json")
-    for i, topic in enumerate(found["subtopics"]):
-        texts = ["The red lamp rose slowly.", "The red lamp fell slowly.", "A red lamp rose slowly."]
-        result, *fakes = texts if i < central else texts[1:] + texts[:1]
-        topic["studies"][0] |= {"result": result, "fakes": fakes}
-    return parse_tree(json.dumps(found).encode())
-
-
-@pytest.mark.parametrize(
-    ("central", "studies", "told_share"),
-    [(0, 5, None), (6, 6, 1.0), (2, 6, None), (0, 6, 0.0), (9, 20, None), (10, 20, 0.5), (3, 20, None), (2, 20, 0.1)],
-)
-def test_a_true_result_that_is_too_often_or_too_seldom_most_central_is_noted(
-    central: int, studies: int, told_share: float | None
-):
-    found = [fault for fault in all_faults(alike(central, studies)) if fault.code == "T408"]
-    assert [fault.value for fault in found] == ([] if told_share is None else [told_share])
-    for fault in found:
-        assert (fault.severity, fault.bound) == ("note", 0.15 if told_share < 0.15 else 0.45)
-        assert f"in {central} of {studies} studies ({told_share:.2f}), needs 0.15 to 0.45" in str(fault)
-
-
-def test_results_that_share_as_many_words_share_the_centre():
-    three = make_tree([[]], [1], fakes=3).studies[0]
-    assert centrality(three) == 0, "the fakes differ from each other in one word, from the truth in three"
-    tied = lanterns(lambda d: study(d, "s1b").update(result="It rose.", fakes=["It fell.", "It froze."])).studies[1]
-    assert centrality(tied) == pytest.approx(1 / 3)
-
-
 def test_a_todo_is_told_with_its_place_and_the_wording_waits():
     def unfinished(document: dict) -> None:
-        study(document, "s1b")["fakes"][1] = "TODO: a false result"
+        study(document, "s1b")["result"]["texts"]["1"] = ["TODO: a result"]
         document["paper"]["title"] = "TODO"
         document["topic"] = "Why is TODOS no TODO item?"
         document["provenance"]["support"].pop()
@@ -242,35 +99,13 @@ def test_a_todo_is_told_with_its_place_and_the_wording_waits():
         ("T205", "c2", "provenance.support"),
         ("T301", "", "paper.title"),
         ("T301", "topic", "topic"),
-        ("T301", "s1b", "subtopics[0].studies[1].fakes[1]"),
+        ("T301", "s1b", "subtopics[0].studies[1].result.texts.1[0]"),
     ]
-    assert str(faults[3]) == "s1b: says 'TODO: a false result'; write the text"
+    assert str(faults[3]) == "s1b: says 'TODO: a result'; write the text"
 
 
 def refuse_to_embed(texts: object) -> np.ndarray:
     raise AssertionError("a tree with TODO texts is not embedded")
-
-
-def test_every_fault_has_a_code_of_the_table_a_path_and_the_severity_of_its_rule():
-    def break_all(document: dict) -> None:
-        study(document, "s1a")["fakes"] = ["Less.", "Less."]
-        document["subtopics"][1]["prerequisites"] = ["s1"]
-        document["conclusions"][1].update(needs=[["s1b"]])
-        document["provenance"] = {}
-
-    faults = all_faults(lanterns(break_all, vaguer), char_tfidf)
-    assert {"T202", "T205", "T208", "T305", "T401", "T403", "T404", "T501", "T502"} <= {each.code for each in faults}
-    assert all(RULES[fault.code].severity == fault.severity for fault in faults)
-    assert all(fault.path for fault in faults)
-    assert all(isinstance(fault.value, float) for fault in faults if fault.code in ("T401", "T404", "T502"))
-
-
-def test_a_control_serves_no_item_and_stands_in_no_group():
-    def as_control(document: dict) -> None:
-        study(document, "s1b")["control"] = True
-        document["conclusions"][0]["needs"] = [["s1a"]]
-
-    assert lint_tree(lanterns(as_control)) == []
 
 
 def test_an_implied_prerequisite_is_named():
@@ -294,7 +129,7 @@ def reachable(parents: dict[str, set[str]]) -> set[tuple[str, str]]:
 @settings(deadline=None, max_examples=40)
 @given(trees(shapes=("random",), max_subtopics=7))
 def test_an_edge_is_redundant_just_when_nothing_changes_without_it(tree: Tree):
-    parents = {subtopic.id: set(subtopic.prerequisites) for subtopic in tree.subtopics}
+    parents = {subtopic.id: set(subtopic.requires) for subtopic in tree.subtopics}
     redundant = {
         (node, name)
         for node, names in parents.items()
@@ -496,80 +331,6 @@ def test_a_text_that_its_paraphrases_leave_to_a_sibling_is_told(minilm: MiniLMEm
     ]
     assert {fault.node for fault in faults if fault.code == "T503"} == {"s1"}, "the last hint of s2 quotes its text"
     assert [fault for fault in lint_tree(lanterns(), minilm.embed) if fault.code in ("T602", "T503")] == []
-
-
-@pytest.mark.weights
-@pytest.mark.parametrize(
-    ("text", "needs", "end"),
-    [
-        ("Salt makes the plants glow still more.", [["s1a", "s1b"], ["s2a"]], r"as c1: 0\.9\d\d > 0\.9; keep one"),
-        ("Plants in salt water glow.", [["s1b", "s1a"]], r"as c1 and needs the same: 0\.[78]\d\d > 0\.7; keep one"),
-    ],
-)
-def test_an_item_that_repeats_another_is_told(text: str, needs: list, end: str, minilm: MiniLMEmbedder):
-    item = {"id": "c3", "text": text, "needs": needs, "false_variants": ["No."]}
-
-    def repeat(document: dict) -> None:
-        document["conclusions"].append(item)
-        document["provenance"]["support"].append({"node": "c3", "sources": ["S1"], "strength": "full_text"})
-
-    (warning,) = lint_tree(lanterns(repeat), minilm.embed)
-    assert re.fullmatch(f"c3: says almost the same {end}", str(warning))
-    assert (warning.code, warning.path) == ("T304", "conclusions[2].text")
-
-
-def hiding_beetles(document: dict) -> None:
-    study(document, "s2a")["fakes"] = [
-        "Beetles released within 30 m stayed in the moss below and ignored both plants.",
-        "Beetles released within 30 m crawled into the mud and stayed there until dawn.",
-    ]
-
-
-@pytest.mark.weights
-def test_an_early_text_that_leans_to_the_true_result_is_told_by_name(minilm: MiniLMEmbedder):
-    def give_away(document: dict) -> None:
-        document["subtopics"][1]["hints"][1] = "Think of insects that come to an uncovered flower."
-
-    assert lint_tree(lanterns(hiding_beetles), minilm.embed) == []
-    (fault,) = told(lint_tree(lanterns(hiding_beetles, give_away), minilm.embed))
-    assert re.fullmatch(
-        r"s2a: hint 2 of its subtopic is more similar to the true result than to any fake, "
-        r"by 0\.1\d\d > 0\.1; make it neutral",
-        fault,
-    )
-
-
-def test_what_is_read_before_a_study_is_the_topic_the_question_and_the_low_hints():
-    tree = lanterns()
-    topic, inner = tree.subtopics[0], tree.subtopics[0].studies[1]
-    assert early_texts(tree, topic, inner) == [
-        ("the topic", "topic", tree.topic),
-        ("its question", "subtopics[0].text", topic.text),
-        ("hint 1 of its subtopic", "subtopics[0].hints[0]", topic.hints[0]),
-        ("hint 2 of its subtopic", "subtopics[0].hints[1]", topic.hints[1]),
-        ("its hint 1", "subtopics[0].studies[1].hints[0]", inner.hints[0]),
-        ("its hint 2", "subtopics[0].studies[1].hints[1]", inner.hints[1]),
-    ]
-
-
-@pytest.mark.weights
-@pytest.mark.parametrize(
-    ("fake", "fault"),
-    [
-        (
-            "Harbour pilots took tea rather than coffee on most mornings of the long winter.",
-            r"s1b: fake 3 is off topic \(similarity 0\.2\d\d to the true result, needs 0\.5\)",
-        ),
-        (
-            "YEARS with salty water had about twice the number of lamps, on the maps!",
-            "s1b: fake 3 repeats the true result or an earlier fake; contradict it",
-        ),
-    ],
-    ids=["stranger", "echo"],
-)
-def test_a_fake_that_cannot_contradict_is_told(fake: str, fault: str, minilm: MiniLMEmbedder):
-    (found,) = told(lint_tree(lanterns(lambda d: study(d, "s1b")["fakes"].append(fake)), minilm.embed))
-    assert re.fullmatch(fault, found)
 
 
 def test_each_text_is_embedded_once():

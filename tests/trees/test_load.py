@@ -61,9 +61,9 @@ def test_what_is_dumped_is_parsed_again_to_the_same_tree_and_bytes(tree: Tree):
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_kept_as_text(text: str):
     document = json.loads(TEXT) | {"topic": text}
-    document["subtopics"][0]["studies"][0]["result"] = text
+    document["subtopics"][0]["studies"][0]["result"]["texts"]["0"] = [text]
     tree = parse_tree(json.dumps(document).encode())
-    assert (tree.topic, tree.studies[0].result) == (text, text)
+    assert (tree.topic, tree.studies[0].outcomes[0][0]) == (text, text)
     assert json.loads(dump_tree(tree))["topic"] == text
 
 
@@ -109,11 +109,11 @@ def test_a_tree_with_any_value_put_anywhere_is_refused_or_sound(data: st.DataObj
 
 def test_every_key_that_stands_twice_is_told_with_its_node():
     twice = TEXT.replace('"topic":', '"topic": "Another?",\n  "topic":')
-    twice = twice.replace('"result": "The outcome of s2a', '"result": "x", "result": "The outcome of s2a')
+    twice = twice.replace('"text": "Protocol of s2a', '"text": "x", "text": "Protocol of s2a')
     twice = twice.replace('"year":', '"year": 1999, "year":')
     assert set(faults(twice)) == {
         "made: key 'topic' is repeated in one object; keep one",
-        "s2a: key 'result' is repeated in one object; keep one",
+        "s2a: key 'text' is repeated in one object; keep one",
         "key 'year' is repeated in one object; keep one",
     }
 

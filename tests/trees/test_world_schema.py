@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.errors import Fault, TreeError, UnknownTreeError
-from inquitree_gym.trees import dump_tree, load_tree, parse_tree
+from inquitree_gym.trees import load_tree, parse_tree
 from inquitree_gym.trees.document import MAX_AXES, MAX_WORDINGS
 from inquitree_gym.trees.reading import dump_document
 from inquitree_gym.trees.schema import Tree
-from tests.strategies import make_tree
 from tests.tasks import DISCLOSURE
 from tests.worlds import read, world_document, world_trees
 
@@ -148,15 +147,6 @@ def test_a_document_changed_anywhere_is_read_or_refused_with_places(data: st.Dat
     else:
         assert read_or_refused
         assert all(fault.path and fault.message for fault in read_or_refused)
-
-
-def test_both_formats_are_read_by_one_function_and_have_one_interface():
-    earlier, worlds = parse_tree(dump_tree(make_tree([[]], [1])).encode()), parse_tree(json.dumps(document()).encode())
-    assert (type(earlier).__name__, type(worlds).__name__) == ("EarlierTree", "Tree")
-    assert (earlier.axes, earlier.reads, earlier.asks) == ((), ((),), ((),))
-    assert worlds.reads == ((0,), (), (0, 1), (1,))
-    assert worlds.asks == ((0,), (0, 1))
-    assert worlds.studies[2].outcomes == tuple(worlds.studies[2].result.texts[key] for key in worlds.keys(["a1", "a2"]))
 
 
 def test_a_tree_is_read_from_its_file(tmp_path: Path):

@@ -313,7 +313,7 @@ def unworded(event: Event) -> list[int]:
 @settings(deadline=None)
 @given(st.integers(0, 10), st.integers(0, 2**32))
 def test_fakes_come_as_often_as_the_level_says(level: int, seed: int):
-    engine = Engine(make_tree([[]], [1], fakes=2), Rules(threshold=0.5, fake_level=level))
+    engine = Engine(make_tree([[]], [1]), Rules(threshold=0.5, fake_level=level))
     shown = [engine.fake_shown(seed + i, 0, 1) for i in range(2_000)]
     assert set(shown) <= {0, 1, 2}
     share = sum(fake > 0 for fake in shown) / len(shown)
@@ -331,7 +331,7 @@ def share_of(found: list[bool]) -> float:
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 9), st.integers(0, 2**32))
 def test_at_each_showing_a_fake_is_as_likely_as_the_level_says(level: int, seed: int):
-    engine = Engine(make_tree([[]], [1], fakes=2), Rules(threshold=0.5, fake_level=level))
+    engine = Engine(make_tree([[]], [1]), Rules(threshold=0.5, fake_level=level))
     for run in range(1, RUNS):
         shown = [engine.fake_shown(seed + i, 0, run) > 0 for i in range(2_000)]
         assert abs(share_of(shown) - level / 10) <= 5.5 * math.sqrt(level / 10 * (1 - level / 10) / 2_000)
@@ -341,8 +341,8 @@ def test_at_each_showing_a_fake_is_as_likely_as_the_level_says(level: int, seed:
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 10), st.integers(0, 2**32))
 def test_a_repetition_draws_afresh(level: int, seed: int):
-    engine = Engine(make_tree([[]], [1], fakes=3), Rules(threshold=0.5, fake_level=level))
-    law = [1 - level / 10, *[level / 30] * 3]
+    engine = Engine(make_tree([[]], [1]), Rules(threshold=0.5, fake_level=level))
+    law = [1 - level / 10, *[level / 20] * 2]
     alike = sum(chance**2 for chance in law)
     for run in (2, 3, RUNS):
         same = [engine.fake_shown(seed + i, 0, 1) == engine.fake_shown(seed + i, 0, run) for i in range(3_000)]
@@ -351,7 +351,7 @@ def test_a_repetition_draws_afresh(level: int, seed: int):
 
 @given(st.integers(0, 2**64 - 1), st.integers(1, 30), st.integers(0, 9))
 def test_fakes_of_a_level_are_shown_at_every_higher_one(seed: int, run: int, level: int):
-    tree = make_tree([[]], [1], fakes=3)
+    tree = make_tree([[]], [1])
     low, high = (
         Engine(tree, Rules(threshold=0.5, fake_level=level + more)).fake_shown(seed, 0, run) for more in (0, 1)
     )
@@ -359,7 +359,7 @@ def test_fakes_of_a_level_are_shown_at_every_higher_one(seed: int, run: int, lev
 
 
 def test_trees_and_studies_do_not_share_the_pattern_of_a_seed():
-    one, other = (make_tree([[], []], [1, 1], fakes=2, tree_id=name) for name in ("one", "other"))
+    one, other = (make_tree([[], []], [1, 1], tree_id=name) for name in ("one", "other"))
     engines = [Engine(tree, Rules(threshold=0.5, fake_level=5)) for tree in (one, other, one)]
     draws = [[engine.fake_shown(seed, study, 1) for seed in range(400)] for engine in engines for study in (0, 1)]
     assert draws[:2] == draws[4:]
@@ -370,7 +370,7 @@ def test_trees_and_studies_do_not_share_the_pattern_of_a_seed():
 
 
 def test_a_study_keeps_its_fakes_when_another_study_is_added_before_it():
-    small, large = make_tree([[]], [1], fakes=2), make_tree([[], []], [1, 1], fakes=2)
+    small, large = make_tree([[]], [1]), make_tree([[], []], [1, 1])
     moved = large.model_copy(update={"subtopics": large.subtopics[::-1]})
     engines = [Engine(tree, Rules(threshold=0.5, fake_level=5)) for tree in (small, moved)]
     assert moved.studies[1].id == small.studies[0].id
