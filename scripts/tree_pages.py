@@ -1,7 +1,7 @@
 """Pages of the site about trees: a page and a picture for every shipped tree, and the table of all of them.
 
-The pages hold nothing that is not in the tree, in the record of its check in research/validity, or in its hand-written
-table docs/trees/reviews/<id>.md. The pictures need the extra ``plots``.
+The pages hold nothing that is not in the tree or in the record of its check in research/validity. The pictures need
+the extra ``plots``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from inquitree_gym.trees.document import Axis, ConclusionItem, Study, Subtopic
 from inquitree_gym.trees.drawing import depths, layers, svg
 from inquitree_gym.trees.fields import Paper, PublicationDate, Strength
 
-ROOT = Path(__file__).resolve().parent.parent
-REVIEWS, CHECKS = ROOT / "docs" / "trees" / "reviews", ROOT / "research" / "validity"
+CHECKS = Path(__file__).resolve().parent.parent / "research" / "validity"
 
 STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 MEANINGS: dict[Strength, str] = {
@@ -79,7 +78,10 @@ def overview(trees: Iterable[Tree]) -> str:
 def page(tree: Tree) -> str:
     """Return the page of one tree."""
     return _document(
-        _note(f"the [tree](../../inquitree_gym/trees/data/{tree.id}.json) and its [reviews]({_reviews_link(tree)})"),
+        _note(
+            f"the [tree](../../inquitree_gym/trees/data/{tree.id}.json) and its "
+            f"[checks](../../research/validity/{tree.id}.json)"
+        ),
         f"# {tree.id}: {_plain(tree.paper.title)}",
         f'[All trees](README.md) · `inquitree show {tree.id}` · `gymnasium.make("InquiTree-{tree.id}-v0")`',
         _citation(tree.paper),
@@ -103,21 +105,6 @@ def page(tree: Tree) -> str:
         *_provenance(tree),
         *_reviews(tree),
     )
-
-
-def review_rows(name: str) -> list[str]:
-    """Return the lines of the review table of one tree: its record, or what was written by hand."""
-    record = CHECKS / f"{name}.json"
-    if record.is_file():
-        rows = json.loads(record.read_text(encoding="utf-8"))["rows"]
-        return _table(["node", "part", "verdict", "note", "mended"], map(_check_row, rows)).splitlines()
-    lines = (REVIEWS / f"{name}.md").read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line.startswith("|")]
-
-
-def _reviews_link(tree: Tree) -> str:
-    record = f"{tree.id}.json"
-    return f"../../research/validity/{record}" if (CHECKS / record).is_file() else f"reviews/{tree.id}.md"
 
 
 def _check_row(row: dict[str, str]) -> list[str]:
@@ -239,7 +226,8 @@ def _reviews(tree: Tree) -> Iterator[str]:
         "[Who wrote and who checked](../../research/validity/README.md) says what each reader saw. Quotations are from "
         "the draft."
     )
-    yield "\n".join(review_rows(tree.id))
+    rows = json.loads((CHECKS / f"{tree.id}.json").read_text(encoding="utf-8"))["rows"]
+    yield _table(["node", "part", "verdict", "note", "mended"], map(_check_row, rows))
 
 
 def _overview_row(tree: Tree) -> list[str]:
