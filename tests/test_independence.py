@@ -31,7 +31,10 @@ def coverage_of_fakes(level: int) -> float:
     played = engines(level)
     for block in range(BLOCKS):
         shares = [
-            (tree.id, float(np.mean([engine.fake_shown(seed, k, 1) > 0 for k in range(len(tree.studies))])))
+            (
+                tree.id,
+                float(np.mean([engine.fake_shown(seed, k, 1) > 0 for k in np.flatnonzero(engine.fakes_of)])),
+            )
             for tree, engine in zip(TREES, played, strict=True)
             for seed in (2 * block, 2 * block + 1)
         ]

@@ -34,7 +34,7 @@ TREE = make_tree([[], [0], []], [2, 1, 1])
 TASK = make_task()
 QUESTION = make_question()
 SEED = 44
-SHEET = write_sheet(Sheet((0,) * 3), draw_layout(exam_of(TREE), SEED, TREE.id, "any"))
+SHEET = write_sheet(Sheet((0,) * 3), draw_layout(exam_of(TREE), SEED, TREE.id, "actual"))
 """All items right, under this seed."""
 
 
@@ -71,7 +71,7 @@ class KindCase:
 
 
 def inquiry(task: Any, **rules: Any) -> InquiryEnv:
-    return InquiryEnv(task, embedder=HashingEmbedder("hashed"), **{"fake_level": 5, **rules})
+    return InquiryEnv(task, embedder=HashingEmbedder("hashed"), **{"fake_level": 5, "world": "actual", **rules})
 
 
 def projection(task: Any, **rules: Any) -> ProjectionEnv:
@@ -91,7 +91,7 @@ CASES = {
         settings={"fake_level": [0, 3], "rules": {"feedback": "hint"}},
         measure="return",
         make_vector=lambda count, **settings: InquiryVectorEnv(
-            count, tree=TREE, embedder=HashingEmbedder("hashed"), fake_level=5, **settings
+            count, tree=TREE, embedder=HashingEmbedder("hashed"), fake_level=5, world="actual", **settings
         ),
     ),
     "projection": KindCase(

@@ -209,7 +209,9 @@ def test_a_tree_with_the_syntax_of_a_template_plays_as_text():
     text = "{{ ''.__class__ }} {% include 'end' %}"
     document["topic"] = text
     document["subtopics"][0] |= {"text": f"What of {text}?", "hints": [f"{text} {i}" for i in range(4)]}
-    document["subtopics"][0]["studies"][0] |= {"text": f"Try {text}.", "result": f"It gave {text}."}
+    document["subtopics"][0]["studies"][0]["text"] = f"Try {text}."
+    found = document["subtopics"][0]["studies"][0]["result"]["texts"]
+    found |= {key: [f"It gave {text}, {key}."] for key in found}
     tree = parse_tree(json.dumps(document).encode())
     engine = Engine(tree, Rules(threshold=0.5))
     shown = ObservationRenderer(tree, inquiry_prompts(), engine)
