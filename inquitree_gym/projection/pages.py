@@ -27,6 +27,7 @@ from inquitree_gym.projection.results import (
     levels_of,
     normalised_at,
     sheet_at,
+    skill_at,
 )
 from inquitree_gym.projection.sheets import sheet_score, statements
 from inquitree_gym.results.comparison import differences_table
@@ -152,21 +153,22 @@ CHANCE = (COIN_F1, "coin, analytic")
 
 
 def by_sheet(report: ProjectionReport) -> Section | None:
-    """Return the scores of the sheets, the Brier scores and the beliefs by level. None without sheets."""
+    """Return the scores of the sheets, the Brier skill and the beliefs by level. None without sheets."""
     if not any(score.detail.sheets for score in report.scores):
         return None
     played = levels_of(report.scores)
     charts = []
     for name, heading, label, chance in (
         ("sheet-score", sheet_at, "score of the sheet", None),
-        ("sheet-brier", brier_at, "Brier score", None),
+        ("sheet-skill", skill_at, "Brier skill", (0.0, "chance, 1/k")),
         ("belief", belief_at, "belief in the true claims", (_even_belief(report), "chance, 1/k")),
     ):
         shown = _courses(report, POOLED, list(map(heading, played)))
         if any(each.mean is not None for points in shown.values() for _, each in points):
-            share = heading is not sheet_at
+            share = heading is belief_at
             charts.append(levels(name, ("level", label), shown, share=share, names=played, chance=chance))
-    briers = [brier_at(level) for level in played if any(row.estimates[brier_at(level)].trees for row in report.base)]
+    given = [level for level in played if any(row.estimates[brier_at(level)].trees for row in report.base)]
+    briers = [name for level in given for name in (brier_at(level), skill_at(level))]
     table = report.rows_table("Sheets by level", report.base, (RETURN, *map(sheet_at, played), *briers))
     beliefs = report.rows_table("Belief in the true claims by level", report.base, list(map(belief_at, played)))
     return Section("sheets", "Sheets by level", report.words("sheets"), tuple(charts), (table, beliefs))

@@ -11,7 +11,7 @@ import numpy as np
 from inquitree_gym.errors import OptionError
 from inquitree_gym.projection.judges.alignment import Alignment, area_under_levels, level_weights
 from inquitree_gym.projection.settings import Area, Variant
-from inquitree_gym.projection.sheets import beliefs, brier, sheet_score
+from inquitree_gym.projection.sheets import beliefs, brier, brier_skill, sheet_score
 from inquitree_gym.results.score import Anchors, KindResults, Measure, Score, disambiguate_agents
 from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
@@ -53,6 +53,8 @@ class SheetScore:
     """Mean over claims, in [-1, 1]. See `sheet_score`."""
     brier: float | None
     """Brier score of the probabilities given to the answers, in [0, 1]. None without any."""
+    skill: float | None
+    """Brier skill of these probabilities, at most 1. See `brier_skill`."""
     beliefs: tuple[float | None, ...]
     """Belief in each true claim. See `sheets.beliefs`."""
 
@@ -104,7 +106,7 @@ class ProjectionDetail:
         ]
         sheets = [
             {"level": each.level, "choices": list(each.sheet.choices), "score": each.score, "brier": each.brier,
-             "beliefs": list(each.beliefs)}
+             "skill": each.skill, "beliefs": list(each.beliefs)}
             for each in self.sheets
         ]  # fmt: skip
         return {"levels": levels, "auc": self.area(), "sheets": sheets}
@@ -130,7 +132,8 @@ LEGEND = (
     "n: episodes (papers). Means are over papers; [low, high] is the 95 % t interval, given from five papers on.\n"
     "all, mean of domains: each domain has equal weight, as in the paper; all, pooled: each paper has equal weight.\n"
     "return: weighted mean of the scores of the sheets, from -1 to 1; random letters are worth 0.\n"
-    "sheet, LEVEL: mean over claims of 1, -1/(k - 1) or 0. sheet brier: of the probabilities given to answers.\n"
+    "sheet, LEVEL: mean over claims of 1, -1/(k - 1) or 0. sheet brier: of the probabilities given to answers;\n"
+    "sheet skill: 1 - brier / brier of chance, 1/k.\n"
     "sheet belief, LEVEL: mean probability given to the true claims; a letter without a probability counts as 1.\n"
     "F1, AUC: by a judge of the written projections (--judge), from 0 to 1 and, with --auc trapezoid, from 0 to 2.\n"
     "Projections after a sheet are not judged: play with reward=none for the paper's figures.\n"
@@ -147,6 +150,11 @@ def sheet_at(level: str) -> str:
 def brier_at(level: str) -> str:
     """Return the heading of the Brier score of the sheet at a level."""
     return f"sheet_brier, {level}"
+
+
+def skill_at(level: str) -> str:
+    """Return the heading of the Brier skill of the sheet at a level."""
+    return f"sheet_skill, {level}"
 
 
 def belief_at(level: str) -> str:
@@ -173,7 +181,7 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
     shown = (RETURN, *map(sheet_at, LEVELS), AUC)
     tables: Mapping[str, tuple[str, ...]] = {
         "Sheets": (RETURN, *map(sheet_at, LEVELS)),
-        "Probabilities of answers": tuple(map(brier_at, LEVELS)),
+        "Probabilities of answers": (*map(brier_at, LEVELS), *map(skill_at, LEVELS)),
         "Projections, by a judge": (*map(f1_at, LEVELS), AUC),
     }
     compared = (RETURN, *map(sheet_at, LEVELS), *map(f1_at, LEVELS), AUC)
@@ -199,6 +207,7 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
             Measure(RETURN, lambda detail: detail.sheet_return, "return of the sheets, in [-1, 1]"),
             *(Measure(sheet_at(level), _sheet_of(level, "score"), f"score at {level}") for level in LEVELS),
             *(Measure(brier_at(level), _sheet_of(level, "brier"), f"Brier score at {level}") for level in LEVELS),
+            *(Measure(skill_at(level), _sheet_of(level, "skill"), f"Brier skill at {level}") for level in LEVELS),
             *(Measure(belief_at(level), _sheet_of(level, "belief"), f"mean belief at {level}") for level in LEVELS),
             *by_level,
             Measure(AUC, self._area, "aggregate of F1 over the levels", judged=True),
@@ -224,8 +233,10 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
                 levels.append(level_score(event.level, turn.action, judged.payloads[turn.turn]))
             elif event.sheet is not None:
                 sheet = event.sheet.sheet
-                score = sheet_score(task.claims, sheet)
-                sheets[event.level] = SheetScore(event.level, sheet, score, brier(sheet), beliefs(task.claims, sheet))
+                sheets[event.level] = SheetScore(
+                    event.level, sheet, sheet_score(task.claims, sheet), brier(sheet), brier_skill(task.claims, sheet),
+                    beliefs(task.claims, sheet),
+                )  # fmt: skip
         return ProjectionDetail(tuple(levels), tuple(sheets.values()))
 
     def rules(self, header: Header) -> str:
@@ -249,7 +260,9 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
         return detail.area(self.variant, self.auc)
 
 
-def _sheet_of(level: str, name: Literal["score", "brier", "belief"]) -> Callable[[ProjectionDetail], float | None]:
+def _sheet_of(
+    level: str, name: Literal["score", "brier", "skill", "belief"]
+) -> Callable[[ProjectionDetail], float | None]:
     return lambda detail: next((getattr(each, name) for each in detail.sheets if each.level == level), None)
 
 

@@ -59,3 +59,16 @@ def brier(sheet: Sheet) -> float | None:
         if choice is not None and probability is not None
     ]
     return sum(given) / len(given) if given else None
+
+
+def brier_skill(claims: Sequence[OutcomeClaim], sheet: Sheet) -> float | None:
+    """Return 1 - B/B₀, where B₀ is the Brier score of the same answers with the probability 1/k, k statements a claim.
+
+    1 is best, 0 as good as chance, and below 0 worse. None without a probability.
+    """
+    even = tuple(
+        None if probability is None else 1 / (1 + len(claim.contraries))
+        for claim, probability in zip(claims, sheet.probabilities, strict=False)
+    )
+    ours, chance = brier(sheet), brier(Sheet(sheet.choices, even))
+    return None if ours is None or chance is None else 1 - ours / chance

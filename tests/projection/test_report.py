@@ -114,7 +114,7 @@ def test_a_report_on_sheets_shows_their_scores_and_those_of_the_probabilities(sh
         "leaderboard", "tasks", "comparison", "sheets", "example", "cutoff", "cost", "missing", "threats", "settings",
     ]  # fmt: skip
     names = {file.stem for file in files[-2].glob("*.svg")}
-    assert names >= {"return", "sheet-score", "sheet-brier", "belief"}
+    assert names >= {"return", "sheet-score", "sheet-skill", "belief"}
     assert "chance, 1/k" in (files[-2] / "belief.svg").read_text(encoding="utf-8")
     with (files[-1] / "sheets-belief-in-the-true-claims-by-level.csv").open(encoding="utf-8") as stream:
         lines = list(csv.DictReader(stream))
@@ -140,7 +140,7 @@ def test_scores_of_probabilities_are_shown_where_some_were_given(tmp_path: Path)
     with drawing():
         files = write_report([load_run(tmp_path)], tmp_path / "out.html")
     assert {file.stem for file in files[-2].glob("*.svg")} >= {"sheet-score", "belief"}
-    assert not (files[-2] / "sheet-brier.svg").exists()
+    assert not (files[-2] / "sheet-skill.svg").exists()
     heads = (files[-1] / "sheets-sheets-by-level.csv").read_text(encoding="utf-8").splitlines()[0]
     assert ("sheet, procedure" in heads, "brier" in heads) == (True, False)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from inquitree_gym.baselines.answers import shown_items
 from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.projection.judges.alignment import level_weights
-from inquitree_gym.projection.sheets import beliefs, brier, draw_layout, sheet_score, statements
+from inquitree_gym.projection.sheets import beliefs, brier, brier_skill, draw_layout, sheet_score, statements
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.sheets import LETTERS, Sheet
 from inquitree_gym.trees.catalogue import builtin_ids
@@ -97,6 +97,19 @@ def test_the_brier_score_is_that_of_the_answers_with_a_probability():
     assert brier(Sheet((0, 1, 0), (None, None, 1.0))) == 0
     assert brier(Sheet((0, 1, 0), (0.5, 0.5, 0.5))) == 0.25
     assert brier(Sheet((0, 1, 0))) is brier(Sheet((0, 1, 0), (None,) * 3)) is None
+
+
+def test_the_brier_skill_compares_with_chance_on_the_same_answers():
+    claims = make_task().claims
+    even = [1 / (1 + len(claim.contraries)) for claim in claims]
+    choices = (0, 1, None)
+    chance = Sheet(choices, tuple(even))
+    assert brier_skill(claims, chance) == 0
+    assert brier_skill(claims, Sheet(choices, (1.0, 0.0, 0.3))) == 1
+    assert brier_skill(claims, Sheet(choices, (0.0, 1.0, None))) < -0.5
+    one = Sheet(choices, (0.8, None, None))
+    assert brier_skill(claims, one) == pytest.approx(1 - 0.2**2 / (1 - even[0]) ** 2)
+    assert brier_skill(claims, Sheet(choices)) is None
 
 
 def test_a_belief_is_the_probability_of_the_claim_and_what_a_contrary_leaves_is_shared():

@@ -114,8 +114,7 @@ class EchoAgent(CopyistAgent):
 class CoverAgent(BaselineAgent):
     """Runs random studies that were not run, each in a random open subtopic, and answers as well as it can.
 
-    Its answers come from the exact posterior under the fake level that the opening tells. In a tree without axes they
-    are the majority of the results.
+    Its answers come from the exact posterior under the fake level that the opening tells.
     """
 
     name = "cover"

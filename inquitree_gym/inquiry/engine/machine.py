@@ -108,7 +108,7 @@ class Engine:
         return draw_layout(self.exam, state.seed, self._tree_id, self.rules.world)
 
     def world(self, state: State) -> tuple[int, ...]:
-        """Return the world of an episode: a pole for each axis of the tree. Empty for a tree without axes."""
+        """Return the world of an episode: a pole for each axis of the tree."""
         return state.world[: self._n_axes]
 
     def exam_return(self, state: State) -> float:

@@ -8,8 +8,7 @@ pole, three an axis, `COUNTS` numbers of `COUNT_BITS` bits a word, and visited s
 A table is `TABLE_HEAD` numbers of the tree and its rules, then
 - the subtopic of each study (K), and the first study of each subtopic (S + 1),
 - the fakes (K), wordings (K) and hash key (K) of each study,
-- two axes of each study, each with the number of its poles (4 K). -1 stands for no axis, which has one pole, and in a
-  tree without axes for one of the study's own, whose poles are its results,
+- two axes of each study, each with the number of its poles (4 K). -1 stands for no axis, which has one pole,
 - `OF_AXIS` numbers of each axis of the exam (6 A),
 - the prerequisites: where those of each subtopic start in the list that follows (S + 1), and that list,
 - two axes of each conclusion item, as for a study,
@@ -59,7 +58,7 @@ FULL_CREDIT = 4
 """Quarters of a credit of 1."""
 MAX_POINTS = (1 << 31) - 1
 MOST_POLES = 3
-"""Poles of an axis that a tally tells apart. Items of trees without axes may have more."""
+"""Largest number of poles of an axis."""
 COUNTS, COUNT_BITS, MOST_TALLIED = 4, 7, 127
 """Numbers of a tally in a column, the bits of each, and the largest."""
 VISIT_BITS = 31
