@@ -43,7 +43,7 @@ def test_ppo_trains_and_keeps_its_curve(run, flags, tmp_path, capsys):
     kept = json.loads((tmp_path / "kept" / "curve.json").read_text())
     assert [steps for steps, _ in kept["curve"]] == [4096, 8192, 12288]
     assert kept["settings"]["masked"] is not bool(flags)
-    assert torch.load(tmp_path / "kept" / "policy.pt")["mean"].shape == (418,)
+    assert torch.load(tmp_path / "kept" / "policy.pt")["mean"].shape == (412,)
     assert "12,288 steps" in capsys.readouterr().out
 
 
@@ -63,11 +63,11 @@ def test_stable_baselines_trains_and_its_policy_plays_logged_episodes(run, maske
     assert {episode.header.agent["name"] for episode in episodes} == {"sb3"}
 
 
-def test_a_table_of_values_gets_better(run, capsys):
-    run("q_table.py", "--tree", "paper8", "--turns", "18", "--steps", "60000", "--seed", "3")
+def test_a_table_of_values_beats_chance(run, capsys):
+    run("q_table.py", "--tree", "paper2", "--turns", "15", "--steps", "1000000", "--seed", "3")
     returns = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
     assert len(returns) == 20
-    assert returns[-1] > returns[0] + 0.1
+    assert sum(returns[-10:]) / 10 > 0.04, "chance earns 0"
 
 
 def test_the_learning_study_has_table_numbers_and_picture(monkeypatch, tmp_path, minilm):

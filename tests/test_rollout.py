@@ -194,7 +194,7 @@ def test_what_stops_an_episode_is_logged_and_the_episode_can_be_resumed(
 def test_two_surrogates_of_one_character_are_read_as_it_so_that_their_log_can_be_resumed(tmp_path: Path):
     tree, pair = load_tree("paper8"), "\ud83d\ude00"
     text = f"{pair} {tree.subtopics[0].text.replace(' ', pair)}"
-    course = [text, tree.studies[0].text, "draw conclusion", f"1. {pair} {tree.conclusions[0].text}", "1 A"]
+    course = [text, tree.studies[0].text, "draw conclusion", f"1. {pair} {tree.conclusions[0].options[0]}", "1 A"]
     whole = play(InquiryEnv(tree), ReplayAgent(course), 0, file=tmp_path / "log.jsonl")
     joined = [action.replace(pair, "\U0001f600") for action in course]
     lines = (tmp_path / "log.jsonl").read_text().splitlines(keepends=True)

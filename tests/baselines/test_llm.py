@@ -43,7 +43,7 @@ def tree() -> Tree:
 
 @pytest.fixture
 def env(tree: Tree, minilm: MiniLMEmbedder) -> InquiryEnv:
-    return InquiryEnv(tree, embedder=minilm)
+    return InquiryEnv(tree, embedder=minilm, world="actual")
 
 
 @pytest.fixture(autouse=True)

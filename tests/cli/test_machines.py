@@ -72,7 +72,7 @@ def test_every_verb_that_prints_a_text_ends_well_in_every_encoding(encoding: str
     shown = said(encoding, "show", tree, "--spoil").decode(encoding)
     assert STRANGE.encode(encoding, "replace").decode(encoding)[:8] in shown
     assert json.loads(said(encoding, "show", tree, "--json"))["topic"].startswith(STRANGE)
-    assert json.loads(said(encoding, "schema"))["$defs"]["Tree"]["title"] == "Tree"
+    assert json.loads(said(encoding, "schema"))["title"] == "Tree"
     said(encoding, "report", run_folder)
     said(encoding, "match", tree, STRANGE)
     played = said(encoding, "play", tree, stdin=f"{STRANGE}\n\n", status=2)  # left at the end of the input

@@ -25,7 +25,7 @@ from inquitree_gym.inquiry.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GA
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree, load_tree
-from inquitree_gym.trees.worlds import actual_world, in_world
+from inquitree_gym.trees.worlds import actual_world, in_world, told_as
 from tests.inquiry.test_vigilance_trend import played, shown
 from tests.servers import FILTERED, Hourglass, Service, failed, said
 from tests.strategies import make_tree
@@ -62,30 +62,31 @@ def tree() -> Tree:
 
 def test_every_true_and_every_fake_result_is_an_item(tree: Tree):
     found = probe_items(tree)
-    assert len(found) == 3 * (1 + 3)
-    assert found[:5] == [*(ProbeItem("one", "s1a", fake) for fake in range(4)), ProbeItem("one", "s1b", 0)]
+    assert len(found) == 3 * (1 + 2)
+    assert found[:4] == [*(ProbeItem("one", "s1a", fake) for fake in range(3)), ProbeItem("one", "s1b", 0)]
     paper = load_tree("paper12")
     assert len(probe_items(paper)) == sum(1 + len(study.result.axes) for study in paper.studies)
 
 
 def test_the_words_are_those_that_an_agent_reads_in_the_loop_and_nothing_else(service: Service, tmp_path: Path):
     tree = load_tree("paper8")
-    env = InquiryEnv(tree, privileged=True)
+    env = InquiryEnv(tree, privileged=True, world="actual")
     episode = play(env, OracleAgent(tree), 0)
     loop = next(turn.observation for turn in episode.turns[2:] if "Result:" in turn.observation)
     service.reply = Checker(tree)
     ask(service, tmp_path, tree)
     asked = {messages[-1]["content"]: messages[0]["content"] for messages in service.chats}
     assert len(asked) == len(probe_items(tree))
-    subtopic, study = tree.subtopics[0], tree.subtopics[0].studies[0]
-    first = next(text for text in asked if study.result in text)
+    subtopic = tree.subtopics[0]
+    results = [result for each in told_as(tree).studies for result in each.results]
+    first = next(text for text in asked if results[0] in text)
     shown = loop.partition("\n\nWhat next?")[0]
     assert shown in first
     assert not any(phrase in first for phrase in ("What next?", "redo", "Hint"))
     assert tree.topic in first
     assert subtopic.text in first
-    others = [other.result for other in tree.studies[1:]] + [fake.text for each in tree.studies for fake in each.fakes]
-    assert not any(text in first for text in (*others, *(item.text for item in tree.conclusions)))
+    told = (*results[1:], *(item.text for item in told_as(tree).conclusions))
+    assert not any(text in first for text in told)
     assert "REASON" in asked[first]
     assert not any("fake" in text.lower() for text in asked.values())
 
@@ -94,7 +95,7 @@ def test_the_control_asks_about_the_bare_statement(service: Service, tmp_path: P
     tree = load_tree("paper8")
     service.reply = Checker(tree)
     found = ask(service, tmp_path, tree, mode="bare")
-    texts = [text for study in tree.studies for text in study.results]
+    texts = [text for study in told_as(tree).studies for text in study.results]
     told = [messages[-1]["content"] for messages in service.chats]
     assert sorted(told) == sorted(
         f"Statement: {text}\n\nIs this statement scientifically valid? Answer VALID or INVALID." for text in texts
@@ -110,7 +111,7 @@ def test_repeats_have_seeds_of_their_own_and_more_of_them_ask_only_the_rest(tree
     assert {request.body["temperature"] for request in service.requests} == {0}
     assert sorted({request.body["seed"] for request in service.requests}) == [0, 1]
     found = ask(service, tmp_path, tree, repeats=3)
-    assert (found.asked.answered, found.asked.found) == (12, 24)
+    assert (found.asked.answered, found.asked.found) == (9, 18)
     assert ask(service, tmp_path, tree).asked.answered == 0
 
 
@@ -158,7 +159,7 @@ def test_an_answer_without_a_verdict_is_counted_and_is_no_answer(tree: Tree, ser
     service.reply = Checker(tree)
     service.planned.extend([said("no idea"), FILTERED, failed(400, "not this one")])
     found = ask(service, tmp_path, tree, max_concurrency=1)
-    assert (found.items, len(found.doubts), found.unread, len(found.asked.failed)) == (12, 9, 2, 1)
+    assert (found.items, len(found.doubts), found.unread, len(found.asked.failed)) == (9, 6, 2, 1)
     assert ProbeItem("one", "s1a", 0) not in found.doubts
 
 
@@ -168,7 +169,7 @@ def test_a_perfect_checker_and_one_that_believes_everything(tree: Tree, service:
     perfect = ask(service, tmp_path / "perfect", *trees).estimates
     assert perfect[HITS][:3] == (1, 1, 1)
     assert perfect[FALSE_ALARMS].mean == 0
-    assert perfect[D_PRIME].mean == pytest.approx(Counts(9, 9, 3, 0).d_prime)
+    assert perfect[D_PRIME].mean == pytest.approx(Counts(6, 6, 3, 0).d_prime)
     service.reply = lambda body: "REASON: fine.\nVERDICT: VALID"
     believing = ask(service, tmp_path / "believing", *trees).estimates
     assert (believing[HITS].mean, believing[GAP].mean) == (0, 0)

@@ -93,7 +93,7 @@ def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_p
     (tmp_path / "own" / "torn.json").write_text(dump_tree(mine)[:400], encoding="utf-8")
     (tmp_path / "own" / "cyclic.json").write_text(
         dump_tree(make_tree([[], [0]], [1, 1], tree_id="cyclic")).replace(
-            '"prerequisites": []', '"prerequisites": ["s2"]'
+            '"prerequisites": []', '"prerequisites": [{"id": "s2", "because": "It needs it."}]'
         )
     )
     for taken in ("synthetic", "menu", "mine-menu"):

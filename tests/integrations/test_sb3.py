@@ -45,7 +45,7 @@ def batch(count: int, name: str = ID, **keywords) -> BatchVecEnv:
 @pytest.mark.parametrize(
     ("name", "keywords"),
     [
-        (ID, {"as_dict": True, "text_dim": 16, "size": (6, 20)}),
+        (ID, {"as_dict": True, "text_dim": 16, "size": (6, 24)}),
         ("InquiTree-menu-v0", {"tree": ["paper2", "paper8"], "size": (10, 24)}),
         ("InquiTree-synthetic-menu-v0", {"difficulty": {"subtopics": (1, 2)}, "embedder": LETTERS}),
         (PROJECTIONS, {}),
@@ -164,7 +164,7 @@ def test_a_trained_model_plays_and_so_does_its_copy(algorithm, as_dict: bool, tm
 
 
 def test_the_parts_of_an_observation_reach_the_model_where_they_belong(minilm, monkeypatch):
-    env = batch(3, as_dict=True, text_dim=16, size=(6, 20))
+    env = batch(3, as_dict=True, text_dim=16, size=(6, 24))
     model = PPO("MultiInputPolicy", env, n_steps=4, batch_size=4, seed=1, device="cpu")
     seen, look = [], model.policy.obs_to_tensor
     monkeypatch.setattr(model.policy, "obs_to_tensor", lambda parts: seen.append(parts) or look(parts))
@@ -187,9 +187,9 @@ def test_a_model_of_other_observations_or_without_a_distribution_is_refused(mini
     ("algorithm", "keywords"),
     [
         (PPO, {}),
-        (A2C, {"text_dim": 16, "size": (6, 20)}),
+        (A2C, {"text_dim": 16, "size": (6, 24)}),
         (MaskablePPO, {"as_dict": True}),
-        (MaskablePPO, {"text_dim": 24, "size": (9, 12)}),
+        (MaskablePPO, {"text_dim": 24, "size": (9, 22)}),
     ],
     ids=["PPO", "A2C", "dict", "masked"],
 )
@@ -234,7 +234,7 @@ def test_a_file_that_holds_no_policy_of_the_discrete_view_is_refused(tmp_path, m
         make_agent(f"policy:{tmp_path / 'dqn.zip'}", env)
     made = batch(2, tree=make_tree([[]], [1]), text_dim=16)
     PPO("MlpPolicy", made, n_steps=8, batch_size=8, device="cpu").save(tmp_path / "small.zip")
-    with pytest.raises(OptionError, match=r"paper8 has 5 subtopics and 7 studies, and the menu has 1 and 1 slots"):
+    with pytest.raises(OptionError, match=r"paper8 has 5 subtopics and 21 studies, and the menu has 1 and 1 slots"):
         make_agent(f"policy:{tmp_path / 'small.zip'}", env)
     with pytest.raises(AgentError, match="trained with an embedder of other dimensions than 136"):
         make_agent(f"policy:{tmp_path / 'small.zip'}", InquiryEnv("paper8", embedder=LETTERS, threshold=0.5))

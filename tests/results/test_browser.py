@@ -87,7 +87,8 @@ def test_the_list_sorts_filters_searches_and_keeps_the_choice_in_its_address(tab
     assert len(tab.run(ROWS + ".map(row => 0)")) == 16
     tab.run("[...document.querySelectorAll('th button')].find(head => head.textContent === 'tree').click()")
     assert tab.run(NAMES)[0].startswith("paper8"), "8 comes before 12"
-    turns = f"{ROWS}.map(row => Number(row.cells[7].textContent))"
+    place = tab.run("[...document.querySelectorAll('th')].findIndex(each => each.textContent.trim() === 'turns')")
+    turns = f"{ROWS}.map(row => Number(row.cells[{place}].textContent))"
     for down in (False, True):
         tab.run("[...document.querySelectorAll('th button')].find(head => head.textContent === 'turns').click()")
         found = tab.run(turns)

@@ -285,7 +285,7 @@ def test_the_message_names_the_file_and_counts_the_faults():
 def test_a_tree_holds_at_most_a_thousand_subtopics():
     found = json.loads(dump_tree(make_tree([[]] * MAX_SUBTOPICS, [1] * MAX_SUBTOPICS)))
     assert len(read(found).subtopics) == MAX_SUBTOPICS
-    extra = dict(found["subtopics"][-1], id="extra", text="One more?", studies=[study("extra-a")])
+    extra = dict(found["subtopics"][-1], id="extra", text="One more?", studies=[study("extra-a", "a1")])
     found["subtopics"].append(extra)
     assert "subtopics: has 1,001 subtopics, at most 1,000 are allowed" in faults(found)[0]
 

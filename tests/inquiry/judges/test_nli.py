@@ -18,6 +18,7 @@ from inquitree_gym.inquiry.judges.nli import NLIJudge
 from inquitree_gym.judging.claims import MAX_WORDS
 from inquitree_gym.judging.nli import CONTRADICTS_AT, ENTAILS_AT, LABELS, CrossEncoderInference, Probabilities, TextPair
 from inquitree_gym.judging.registry import make_judges
+from inquitree_gym.trees.worlds import told_as
 from tests.strategies import make_tree
 
 pytestmark = pytest.mark.weights
@@ -44,8 +45,8 @@ class Table:
 
 
 TREE = make_tree([[], [], []], [1, 1, 1])
-OWN = [item.text for item in TREE.conclusions]
-FALSE = [item.false_variants[0] for item in TREE.conclusions]
+OWN = [item.text for item in told_as(TREE).conclusions]
+FALSE = [item.others[0] for item in told_as(TREE).conclusions]
 CLAIM, GOOD, BAD = "It rose in every group.", "It rose as expected.", "It fell after all."
 BOTH, STATED = f"1. {GOOD}\n2. {BAD}", {(GOOD, OWN[0]): 0.9}
 CLOSE, TWO = {(CLAIM, OWN[0]): 0.9, (CLAIM, FALSE[0]): 0.8}, {(CLAIM, OWN[0]): 0.7, (CLAIM, OWN[2]): 0.8}
