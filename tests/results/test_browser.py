@@ -93,7 +93,7 @@ def test_the_list_sorts_filters_searches_and_keeps_the_choice_in_its_address(tab
         tab.run("[...document.querySelectorAll('th button')].find(head => head.textContent === 'turns').click()")
         found = tab.run(turns)
         assert found == sorted(found, reverse=down)
-        assert len(set(found)) > 2
+        assert len(set(found)) > 1
     tab.run("(field => { field.value = '6'; field.dispatchEvent(new Event('input', { bubbles: true })) })"
             "([...document.querySelectorAll('select')].find(each => each.dataset.column === 'fake level'))"
             )  # fmt: skip
@@ -104,7 +104,7 @@ def test_the_list_sorts_filters_searches_and_keeps_the_choice_in_its_address(tab
     assert set(tab.run(NAMES)) == wanted
     assert tab.run("document.getElementById('count').textContent") == "4 of 16"
     address = tab.run("location.href")
-    assert address.endswith("#fake+level=6&search=oracle&sort=-turns+L")
+    assert address.endswith("#fake+level=6&search=oracle&sort=-turns")
     tab.open(address)
     assert set(tab.run(NAMES)) == wanted
     tab.run("document.querySelector('button[type=reset]').click()")
