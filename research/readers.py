@@ -3,26 +3,31 @@
 ``python -m research.readers sheets FOLDER`` writes a sheet for each tree, which is all that a reader sees: results of
 one drawn world with fakes at level 3, to be marked, and the true results of another world with its exam. What the
 sheets hide goes to ``FOLDER/keys.json``. ``python -m research.readers score`` prints the scores of
-``research/validity/readers.json``, which has the keys with what readers answered.
+``research/validity/readers.json``, which has the keys with what readers answered. ``python -m research.readers form`` tells
+how often a classifier tells the actual pole from its contrary by the form of their texts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 from pydantic import BaseModel, TypeAdapter
+from sklearn.linear_model import LogisticRegression
 
 from inquitree_gym.cli.output import err, print_table, run_app
 from inquitree_gym.inquiry.exam import draw_layout, exam_of
 from inquitree_gym.inquiry.observer import Design, design_of, fake_chances, observe, start, update
 from inquitree_gym.inquiry.vigilance import Counts
+from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.trees import builtin_ids, load_tree
 from inquitree_gym.trees.schema import Tree
-from inquitree_gym.trees.worlds import World, world_id, worlds
+from inquitree_gym.trees.worlds import World, actual_world, in_world, world_id, worlds
 
 READERS = Path(__file__).parent / "validity" / "readers.json"
 LEVEL, SEED = 3, 20_261_129
@@ -112,6 +117,48 @@ def score(file: Annotated[Path, typer.Argument(help="Keys with answers.")] = REA
         "text",
     ]
     print_table("Blind readers", [heads, *rows])
+
+
+@app.command()
+def form() -> None:
+    """Print how often the actual text of a result or item is told from its contraries by form: by pairs, tree left out."""
+    pairs = {name: np.array(list(_contrasts(load_tree(name)))) for name in builtin_ids()}
+    shares = []
+    for name, contrasts in pairs.items():
+        others = np.concatenate([each for other, each in pairs.items() if other != name])
+        fitted = LogisticRegression(fit_intercept=False, max_iter=1000)
+        fitted.fit(np.concatenate([others, -others]), np.repeat([1, 0], len(others)))
+        lead = contrasts @ fitted.coef_[0]
+        shares.append((name, float(np.mean(np.where(lead == 0, 0.5, lead > 0)))))
+    mean, low, high, *_ = clustered_mean(shares)
+    rows = [[name, str(len(pairs[name])), f"{share:.2f}"] for name, share in shares]
+    print_table(
+        "Actual texts told by form",
+        [["tree", "pairs", "AUC"], *rows, ["all", "", f"{mean:.3f} [{low:.3f}, {high:.3f}]"]],
+    )
+
+
+def _contrasts(tree: Tree) -> Iterator[NDArray[np.float64]]:
+    """Yield the difference in form between each actual text and each of its contraries, first wordings."""
+    actual = in_world(tree, actual_world(tree))
+    for study in actual.studies:
+        true, *fakes = study.results
+        yield from (_form(true) - _form(fake) for fake in fakes)
+    for item in actual.conclusions:
+        yield from (_form(item.text) - _form(other) for other in item.others)
+
+
+def _form(text: str) -> NDArray[np.float64]:
+    """Return characters, words, figures, commas, negations, hedges and comparatives of a text."""
+    words = re.findall(r"[\w']+", text.lower())
+    marks = (
+        r"\d+(?:[.,]\d+)*",
+        ",",
+        r"\b(?:no|not|neither|nor|none|without|un\w+)\b",
+        r"\b(?:about|may|might|nearly|mostly|around)\b",
+    )
+    counts = [len(re.findall(mark, text.lower())) for mark in marks]
+    return np.array([len(text) / 100, len(words) / 10, *counts, sum(word.endswith("er") for word in words)], np.float64)
 
 
 def draw(tree: Tree) -> tuple[Read, str]:
