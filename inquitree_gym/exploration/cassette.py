@@ -28,10 +28,7 @@ class CassetteError(InquiTreeError, RuntimeError):
 
 
 class Label(NamedTuple):
-    """Name and digest of the provider on a cassette. A provider without a digest gets one drawn at random.
-
-    A kept answer never changes, so the digest stands for all that the cassette will ever answer.
-    """
+    """Name and digest of the provider on a cassette. One drawn at random stands for all that it will ever answer."""
 
     name: str
     digest: str
@@ -41,11 +38,7 @@ class Cassette:
     """A provider that keeps every answer of another, and answers a request that it knows without it."""
 
     def __init__(self, provider: Provider | None, folder: str | os.PathLike[str]) -> None:
-        """Open a cassette.
-
-        Args:
-            provider: asked for what the cassette lacks. None to replay offline, where such a request is an error.
-            folder: folder of the cassette. A new one is made if there is a provider.
+        """Open the cassette of a folder, or begin one. Without a provider a request that it lacks is an error.
 
         Raises:
             OptionError: the cassette is of another provider.
@@ -55,7 +48,7 @@ class Cassette:
         file = self._folder / LABEL
         if provider is not None and not file.exists():
             self._write(file, Label(provider.name, provider.digest or uuid4().hex)._asdict())
-        self._label = _read(file, Label)
+        self._label = _valid(file, Label)
         if provider is not None and (self.name, provider.digest or self.digest) != (provider.name, self.digest):
             raise OptionError(f"the cassette '{folder}' must be of {provider.name}, got {self.name}. Choose another.")
 
@@ -87,16 +80,14 @@ class Cassette:
         file = self._folder / f"{hashlib.sha256(asked.encode('utf-8', 'surrogatepass')).hexdigest()}.json"
         if not file.exists():
             if self._provider is None:
-                raise CassetteError(
-                    f"the cassette '{self._folder}' must have every request, got none of {asked:.200}. Record it with "
-                    "the provider."
-                )
+                fault = f"the cassette '{self._folder}' must have every request, got none of {asked:.200}"
+                raise CassetteError(f"{fault}. Record it with the provider.")
             try:
                 given = {"answer": TypeAdapter(kind).dump_python(ask(self._provider), mode="json")}
-            except ToolFault as fault:
-                given = {"fault": str(fault)}
+            except ToolFault as told:
+                given = {"fault": str(told)}
             self._write(file, {"request": request, **given})
-        kept = _read(file, dict[str, Any])
+        kept = _valid(file, dict[str, Any])
         if "fault" in kept:
             raise ToolFault(kept["fault"])
         return _valid(file, kind, json.dumps(kept.get("answer")))
@@ -108,13 +99,9 @@ class Cassette:
             raise CassetteError(f"cannot write '{file}': {error.strerror}. Choose another folder.") from error
 
 
-def _read(file: Path, kind: type[_Answer]) -> _Answer:
-    return _valid(file, kind, read_input(file, limit=MAX_TASK, error=CassetteError))
-
-
-def _valid(file: Path, kind: type[_Answer], text: str | bytes) -> _Answer:
+def _valid(file: Path, kind: type[_Answer], text: str | None = None) -> _Answer:
     try:
-        return TypeAdapter(kind).validate_json(text)
+        return TypeAdapter(kind).validate_json(text or read_input(file, limit=MAX_TASK, error=CassetteError))
     except ValidationError as error:
         raise CassetteError(
             f"'{file}' must be a file of a cassette, got other text. Record the cassette anew."

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from inquitree_gym.exploration.results import ExplorationDetail
 
 Failure = Literal["abandoned", "hallucinated", "format", "premature", "breadth"]
-"""Failures of the paper. No task asks for a number that an abstract and a body give differently, so "abstract for
-body" is not among them."""
+"""Failures of the paper, but "abstract for body": no task asks for a number that the two give differently."""
 FEWEST_SEARCHES, SHARE_OF_TURNS = 3, 0.1
 """An agent that gives up after no more search calls than this, or this share of its turns, has abandoned the task."""
 BREADTH = 0.5

@@ -11,8 +11,7 @@ from inquitree_gym.exploration.reading import PageRead, Question, Wanted, parts_
 
 Steps = Generator[str, str, Any]
 """Actions, each sent back its outcome."""
-Found = list[dict[str, str]]
-"""Keys of records that fit together so far, by letter."""
+Found = list[dict[str, str]]  # keys of records that fit together so far, by letter
 _TOTAL = re.compile(r"^(\d+) records found", re.MULTILINE)
 _RECORD = re.compile(r"^(\S+) · ", re.MULTILINE)
 

@@ -104,9 +104,8 @@ def _found_paper(question: str, papers: list[re.Match[str]]) -> str:
     """Return the title or the first author of the first paper that passes most checks of a T2 question."""
     asked = [(check, match[1]) for form, check in _CHECKS.items() if (match := re.search(form, question))]
     head = max(papers, key=lambda paper: sum(check(paper, each) for check, each in asked), default=None)
-    if head is None:
-        return ""
-    return _name(head.string) if "title" in question else head["authors"].partition(", ")[0]
+    author = head["authors"].partition(", ")[0] if head else ""
+    return _name(head.string) if head and "title" in question else author
 
 
 def _work(page: str) -> str:
