@@ -48,19 +48,9 @@ class Cassette:
         file = self._folder / LABEL
         if provider is not None and not file.exists():
             self._write(file, Label(provider.name, provider.digest or uuid4().hex)._asdict())
-        self._label = _valid(file, Label)
+        self.name, self.digest = _valid(file, Label)
         if provider is not None and (self.name, provider.digest or self.digest) != (provider.name, self.digest):
             raise OptionError(f"the cassette '{folder}' must be of {provider.name}, got {self.name}. Choose another.")
-
-    @property
-    def name(self) -> str:
-        """See `Provider.name`."""
-        return self._label.name
-
-    @property
-    def digest(self) -> str:
-        """See `Provider.digest`."""
-        return self._label.digest
 
     def search(self, query: str) -> Sequence[Hit]:
         """See `Provider.search`."""
