@@ -13,10 +13,10 @@ from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.gold import AnswerGold, CitationGold, Slot
 from inquitree_gym.exploration.library import NAME
 from inquitree_gym.exploration.providers import local_library
+from inquitree_gym.exploration.reading import parts_of
 from inquitree_gym.exploration.runtime import PACKAGE
 
 _HIT = re.compile(r"^1\. (\S+) · ", re.MULTILINE)
-_QUESTION = re.compile(r"^Question: (.*)$", re.MULTILINE)
 _SLOT = re.compile(r"\[ref\.(\d+)\]")
 _OPEN = re.compile(r" · page \d+ of \d+\n\n(.*?)(?: \(\S+\))?$", re.MULTILINE)
 
@@ -71,8 +71,7 @@ class FirstHitAgent(BaselineAgent):
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next of three actions."""
         if info["turn"] == 0:
-            asked = _QUESTION.search(observation)
-            return f"SEARCH {asked[1] if asked else ''}"
+            return f"SEARCH {parts_of(observation)[0]}"
         if hit := _HIT.search(observation):
             return f"OPEN {hit[1]}"
         opened = _OPEN.search(observation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from inquitree_gym.exploration.answers import citations, final_answer, last_table, refuses
-from inquitree_gym.exploration.gold import AnswerGold, Frozen, Gold
+from inquitree_gym.exploration.gold import AnswerGold, Frozen
 from inquitree_gym.exploration.graders import AnswerGrade, Grade, TableGrade, grade
 from inquitree_gym.exploration.library import NAME, PAPERS, Library, Record
 from inquitree_gym.exploration.proofs import answers
@@ -15,9 +15,8 @@ from inquitree_gym.exploration.schema import ExplorationTask, TextQuery
 if TYPE_CHECKING:
     from inquitree_gym.exploration.results import ExplorationDetail
 
-Failure = Literal[
-    "abandoned", "hallucinated", "decoy_lost_before", "decoy_lost_in_context", "format", "premature", "breadth"
-]
+Failure = Literal["abandoned", "hallucinated", "format", "premature", "breadth"]
+"""Failures of the paper, but "abstract for body": no task asks for a number that the two give differently."""
 FEWEST_SEARCHES, SHARE_OF_TURNS = 3, 0.1
 """An agent that gives up after no more search calls than this, or this share of its turns, has abandoned the task."""
 BREADTH = 0.5
@@ -38,10 +37,6 @@ class Shown(Frozen):
     """T3: cited works that do not exist."""
     contradicted: bool = False
     """A record was shown by which the answered entity breaks a constraint."""
-    decoys: tuple[Gold, ...] = ()
-    """Gold with the abstract's value in place of the body's. A table has only the cells that a decoy exists for."""
-    truth_shown: bool = False
-    """The page with the true value was shown."""
 
 
 def contradicted(detail: ExplorationDetail, task: ExplorationTask, library: Library) -> bool:
@@ -95,11 +90,9 @@ def failures(answer: str | None, given: Grade, shown: Shown) -> tuple[Failure, .
     if given.score >= 1.0:
         return ()
     text = answer or ""
-    decoy: Failure = "decoy_lost_in_context" if shown.truth_shown else "decoy_lost_before"
     found: dict[Failure, bool] = {
         "abandoned": _gave_up(text, given) and shown.searches <= max(FEWEST_SEARCHES, SHARE_OF_TURNS * shown.max_turns),
         "hallucinated": _hallucinated(text, given, shown),
-        decoy: any(_hits(one, text) for one in shown.decoys),
         "format": not isinstance(given, AnswerGrade) and not given.format,
         "premature": shown.contradicted,
         "breadth": isinstance(given, TableGrade) and given.keys.recall < BREADTH,
@@ -120,9 +113,3 @@ def _hallucinated(text: str, given: Grade, shown: Shown) -> bool:
         return False
     answered = f" {comparable(final_answer(text))} "
     return shown.unchecked or not any(answered in f" {comparable(page)} " for page in shown.pages)
-
-
-def _hits(decoy: Gold, text: str) -> bool:
-    """Return True if an answer gives a decoy, in a cell or as a whole."""
-    given = grade(decoy, text)
-    return given.attributes.right > 0 if isinstance(given, TableGrade) else given.score == 1.0

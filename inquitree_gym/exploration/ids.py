@@ -14,6 +14,8 @@ NAMES = {
 }
 """Ids, and the tasks that they sample from."""
 
+VERBS = {"grade": ("commands", "Grade the answers of a system that was played elsewhere.")}
+
 
 def register() -> None:
     """Register every environment. Opens no task."""

@@ -9,9 +9,11 @@ from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.llm import ChatAgent
 from inquitree_gym.exploration.agents import ExploringLLMAgent, FirstHitAgent, GoldPathAgent, GuessingAgent, SilentAgent
 from inquitree_gym.exploration.env import ExplorationEnv
+from inquitree_gym.exploration.reader import ReaderAgent
 from inquitree_gym.exploration.runtime import TEMPLATE_NAMES, ExplorationRuntimes, exploration_prompts
 from inquitree_gym.exploration.schema import ExplorationTask
 from inquitree_gym.exploration.settings import ExplorationSettings
+from inquitree_gym.exploration.wide import WideAgent
 from inquitree_gym.protocols import Course, Shared
 
 
@@ -23,6 +25,8 @@ class ExplorationPlay:
         "silent": lambda env: SilentAgent(),
         "random": GuessingAgent,
         "first-hit": lambda env: FirstHitAgent(),
+        "wide": lambda env: WideAgent(),
+        "reader": lambda env: ReaderAgent(),
         "oracle": lambda env: GoldPathAgent(),
     }
     model_agents: Mapping[str, type[ChatAgent]] = {"llm": ExploringLLMAgent}

@@ -180,12 +180,16 @@ def _row(key: str, query: TableQuery, library: Library) -> list[tuple[str, str]]
     return row
 
 
+def near_misses(query: Query, library: Library) -> set[str]:
+    """Return the keys that meet all constraints but one, each record tried."""
+    checks = _checks(query, library)
+    return {key for key in library.facts[query.database] if sum(check(key) for check in checks) == len(checks) - 1}
+
+
 def _near_miss_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
     """Yield a fault for every hop with fewer near misses than there have to be."""
     for query in task.query.records():
-        checks = _checks(query, library)
-        near = sum(sum(check(key) for check in checks) == len(checks) - 1 for key in library.facts[query.database])
-        if near < NEAR_MISSES:
+        if (near := len(near_misses(query, library))) < NEAR_MISSES:
             yield f"{query.database} must have {NEAR_MISSES} near misses, got {near}"
 
 

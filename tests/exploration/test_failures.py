@@ -12,7 +12,6 @@ NUMBER = AnswerGold(kind="T1", parts=({"number": 260},))
 TITLE = AnswerGold(kind="T2", parts=({"entity": "Slow gels"},))
 TEXT = CitationGold(slots=(Slot(number=1, works=(Work(authors=("Ada Osk",), title="Slow gels"),)),))
 TABLE = TableGold(headers=("Key", "Enrolled"), rows=(("a", "41"), ("b", "52"), ("c", "63")))
-DECOY = TableGold(headers=("Key", "Enrolled"), rows=(("a", "48"), ("b", "")))
 LONG = {"max_turns": 60, "searches": 30}
 SEEN = {**LONG, "pages": ("The protein has 270 residues. Fast gels on clay.",)}
 HEAD = "|Key|Enrolled|\n|-|-|\n"
@@ -24,13 +23,11 @@ CASES = [
     (NUMBER, "260", Shown(max_turns=60, searches=0, contradicted=True), ()),
     (NUMBER, "270", Shown(**SEEN), ()),
     (NUMBER, "27", Shown(**SEEN), ("hallucinated",)),
-    (NUMBER, "270", Shown(**SEEN, decoys=(AnswerGold(kind="T1", parts=({"number": 270},)),)), ("decoy_lost_before",)),
     (TITLE, "Fast gels", Shown(**SEEN, unchecked=True), ("hallucinated",)),
     (TITLE, "Fast gels", Shown(**SEEN, contradicted=True), ("premature",)),
     (TEXT, "Nothing was cited.", Shown(**LONG), ("format",)),
     (TEXT, "No evidence was found.", Shown(max_turns=60, searches=3), ("abandoned", "format")),
     (TEXT, "[ref.1: Per Lund. Dry gels.]", Shown(**LONG, invented=1), ("hallucinated",)),
-    (TABLE, HEAD + "|a|48|\n|b|52|", Shown(**LONG, decoys=(DECOY,), truth_shown=True), ("decoy_lost_in_context",)),
     (TABLE, HEAD + "|a|41|", Shown(**LONG), ("breadth",)),
     (TABLE, "|Key|\n|-|\n|a|\n|b|", Shown(**LONG), ("format",)),
     (TABLE, "a: 41", Shown(**LONG), ("format", "breadth")),
