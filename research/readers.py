@@ -3,8 +3,8 @@
 ``python -m research.readers sheets FOLDER`` writes a sheet for each tree, which is all that a reader sees: results of
 one drawn world with fakes at level 3, to be marked, and the true results of another world with its exam. What the
 sheets hide goes to ``FOLDER/keys.json``. ``python -m research.readers score`` prints the scores of
-``research/validity/readers.json``, which has the keys with what readers answered. ``python -m research.readers form`` tells
-how often a classifier tells the actual pole from its contrary by the form of their texts.
+``research/validity/readers.json``, which has the keys with what readers answered. ``python -m research.readers form``
+prints how often a classifier tells the actual pole from its contrary by the form of their texts.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def score(file: Annotated[Path, typer.Argument(help="Keys with answers.")] = REA
 
 @app.command()
 def form() -> None:
-    """Print how often the actual text of a result or item is told from its contraries by form: by pairs, tree left out."""
+    """Print how often actual texts are told from their contraries by form: by pairs, each tree left out in turn."""
     pairs = {name: np.array(list(_contrasts(load_tree(name)))) for name in builtin_ids()}
     shares = []
     for name, contrasts in pairs.items():
