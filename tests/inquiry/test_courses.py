@@ -96,7 +96,7 @@ def rules_kept(course, limit):
             assert not DESIGN.prerequisites[home] & ~seen
             assert run == counts[study]
             assert fake == (DESIGN.outcome(study, world[list(DESIGN.reads[study])]) != outcome)
-            left -= 1 if study == last else 3
+            left -= 1 if study == last else 4 if counts[study] else 3
             assert left >= 0
             seen, last = seen | 1 << home, study
             counts[study] += 1
