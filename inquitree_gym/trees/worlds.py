@@ -18,6 +18,8 @@ World = tuple[int, ...]
 SETS = ("any", "actual", "complement", "train", "test")
 """Names of the sets of worlds. The id of a world names the set of this world alone."""
 SPLIT = ("train", "test")
+EVEN = ("any", *SPLIT)
+"""Sets of worlds in which each pole of each axis holds equally often."""
 MIN_PARITY_AXES = 4
 """Smallest number of axes with two poles for which a tree has worlds to train and to test on."""
 

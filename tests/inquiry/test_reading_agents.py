@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 from inquitree_gym.baselines import BaselineAgent, BayesAgent, CopyistAgent, CoverAgent, EchoAgent, GreedyAgent
 from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.envs import InquiryBatchEnv
+from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.agents.answers import longest_match
 from inquitree_gym.inquiry.agents.readers import (
     Showing,
@@ -20,13 +23,14 @@ from inquitree_gym.inquiry.agents.readers import (
     told_level,
     told_limit,
 )
-from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.env import InquiryEnv, unwrap_inquiry
 from inquitree_gym.inquiry.exam import exam_of, sheet_of_world
 from inquitree_gym.inquiry.menu import CONCLUDE, EXPLORE
 from inquitree_gym.inquiry.observer import design_of
 from inquitree_gym.inquiry.players import compare_players
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
+from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.worlds import in_world
 from tests.worlds import read, world_document
@@ -242,3 +246,50 @@ def test_agents_that_recognise_results_need_no_privileges():
         kind(tree) for kind in (CopyistAgent, EchoAgent, CoverAgent, GreedyAgent, BayesAgent)
     ]
     assert not any(agent.needs_privileged for agent in agents)
+
+
+def test_the_expected_exam_pays_the_mean_of_the_exam_with_less_variance(minilm: MiniLMEmbedder):
+    tree = load_tree("paper28")
+    rules: dict[str, Any] = {"embedder": minilm, "fake_level": 3, "max_turns": 12}
+    sure, drawn = InquiryEnv(tree, reward="exam-expected", **rules), InquiryEnv(tree, **rules)
+    episodes = [(play(sure, CopyingCover(tree), seed), play(drawn, CopyingCover(tree), seed)) for seed in range(80)]
+    expected, exam = (np.array([each.footer.episode_return for each in side]) for side in zip(*episodes, strict=True))
+    assert [turn.action for turn in episodes[0][0].turns] == [turn.action for turn in episodes[0][1].turns]
+    assert episodes[0][0].footer.judge["name"] == "exam-expected"
+    assert abs((expected - exam).mean()) <= 3.3 * (expected - exam).std() / 80**0.5
+    assert expected.std() < 0.6 * exam.std()
+
+
+class CopyingCover(CoverAgent):
+    """Answers by the majority of what it was shown, so that its sheet is not the best one."""
+
+    def sheet(self) -> Sheet:
+        return majority_sheet(self._tree, self._showings)
+
+
+def test_without_fakes_the_expected_exam_is_the_exam_in_menus_too(minilm: MiniLMEmbedder):
+    env = gym.make("InquiTree-paper2-menu-v0", reward="exam-expected", embedder=minilm)
+    rng, paid = np.random.default_rng(0), []
+    for seed in range(5):
+        info, done = env.reset(seed=seed)[1], False
+        while not done:
+            action = rng.choice(np.flatnonzero(info["action_mask"]))
+            _, reward, done, _, info = env.step(int(action))
+        inner = unwrap_inquiry(env)
+        paid.append((reward, inner.runtime.engine.exam_return(inner.state)))
+    assert all(sure == pytest.approx(drawn) for sure, drawn in paid), "without fakes, both are the same"
+    assert any(sure for sure, _ in paid)
+
+
+@pytest.mark.parametrize("rules", [{"world": "actual"}, {"exam": "none"}, {"rules": "paper"}])
+def test_the_expected_exam_needs_an_exam_in_drawn_worlds(rules: dict[str, Any], minilm: MiniLMEmbedder):
+    with pytest.raises(OptionError, match="needs an exam and a world drawn from any, train, test"):
+        InquiryEnv("paper2", embedder=minilm, reward="exam-expected", **rules)
+    env = InquiryEnv("paper2", embedder=minilm, reward="exam-expected")
+    with pytest.raises(OptionError, match="pass reward='exam'"):
+        env.reset(options={"world": "actual"})
+
+
+def test_array_environments_refuse_other_rewards_than_the_exam():
+    with pytest.raises(OptionError, match="array environments pay the exam alone"):
+        InquiryBatchEnv(2, tree="paper2", reward="exam-expected")

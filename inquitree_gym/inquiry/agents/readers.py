@@ -6,14 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from inquitree_gym.baselines.agent import BaselineAgent
 from inquitree_gym.inquiry.agents.answers import longest_match, sheet_answers
 from inquitree_gym.inquiry.agents.scripted import TraversalAgent, owners_of
 from inquitree_gym.inquiry.exam import exam_of, marks_of, sheet_of_beliefs
 from inquitree_gym.inquiry.menu import CONCLUDE, EXPLORE
-from inquitree_gym.inquiry.observer import axis_beliefs, design_of, observe, start, update
+from inquitree_gym.inquiry.observer import axis_beliefs, believe, design_of, observe
 from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Tree
 
@@ -59,10 +57,7 @@ def exact_sheet(tree: Tree, showings: Sequence[Showing], level: int | None) -> S
         OptionError: see `observer.observe` and `observer.update`.
     """
     model = observe(design_of(tree), level)
-    belief = start(model)
-    for study, outcome in showings:
-        belief = update(model, belief, np.array([study]), np.array([outcome]))
-    return sheet_of_beliefs(model.design.exam, axis_beliefs(model, belief)[0])
+    return sheet_of_beliefs(model.design.exam, axis_beliefs(model, believe(model, showings))[0])
 
 
 class CopyistAgent(TraversalAgent):
