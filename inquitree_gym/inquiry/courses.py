@@ -8,6 +8,7 @@ result that is shown on the last turn counts, so the first study needs two turns
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +21,12 @@ from inquitree_gym.inquiry.observer import (
     Ints,
     Model,
     Posterior,
+    axis_beliefs,
+    expected_scores,
     fake_chances,
     information,
+    observe,
+    promise,
     start,
     update,
 )
@@ -144,6 +149,14 @@ def choose_greedy(
     study = np.where(homes == subtopic[:, None], rate, -1).argmax(1)
     study = np.where(single >= worth.max(1), view.last, study)
     return np.where(np.maximum(single, worth.max(1)) > _NOTHING, study, -1)
+
+
+CHOICES: dict[str, Chooser] = {
+    "bayes": partial(choose_greedy, value=promise),
+    "greedy": partial(choose_greedy, repeats=False),
+    "cover": choose_cover,
+}
+"""Choices of those who answer by the exact posterior, by name."""
 
 
 def _worth(design: Design, best: Floats, gaps: Ints, seen: Bools, left: Ints) -> Floats:
@@ -274,6 +287,22 @@ def replay(model: Model, course: Course) -> tuple[Posterior, Floats]:
         belief = update(model, belief, study, shown)
         doubts[:, t] = np.where(study >= 0, fake_chances(model, belief, study, shown), 0)
     return belief, doubts
+
+
+@lru_cache(maxsize=1024)
+def mean_worth(design: Design, level: int, limit: int, choice: str, episodes: int = 400) -> float:
+    """Return what simulated showings are worth: the mean expected return of the best sheet.
+
+    Args:
+        design: the structure of the inquiry.
+        level: fake level, 0 to 10, which the chooser knows.
+        limit: turn limit.
+        choice: one of `CHOICES`.
+        episodes: number of episodes.
+    """
+    model = observe(design, level)
+    course = play_courses(design, level, limit, CHOICES[choice], model=model, episodes=episodes, seed=0)
+    return float(expected_scores(model, axis_beliefs(model, replay(model, course)[0])).mean())
 
 
 def stated_poles(design: Design, course: Course) -> Ints:

@@ -34,6 +34,8 @@ Bools = NDArray[np.bool_]
 
 UNKNOWN = tuple(range(7))
 """Levels that are equally likely where the level is not known."""
+TELLABLE = 0.6
+"""A fake is tellable if it is fake with at least this probability when it is shown."""
 MOST_WORLDS = 4096
 """Largest number of worlds of a block."""
 _EVEN = 1e-9

@@ -87,7 +87,7 @@ def in_world(tree: Tree, world: World) -> TreeInWorld:
     """
     poles_in(tree, world_id(world))
     studies = tuple(
-        StudyInWorld(study.id, tuple(study.outcomes[i] for i in _outcomes(tree, axes, world)))
+        StudyInWorld(study.id, tuple(study.outcomes[i] for i in outcomes_in(tree, axes, world)))
         for study, axes in zip(tree.studies, tree.reads, strict=True)
     )
     items = []
@@ -98,7 +98,7 @@ def in_world(tree: Tree, world: World) -> TreeInWorld:
     return TreeInWorld(tree, world, studies, tuple(items))
 
 
-def _outcomes(tree: Tree, axes: Sequence[int], world: World) -> Iterator[int]:
+def outcomes_in(tree: Tree, axes: Sequence[int], world: World) -> Iterator[int]:
     """Yield the true outcome, then the fakes in the order in which the engine numbers them."""
     yield _place(tree, axes, world)
     for axis in axes:

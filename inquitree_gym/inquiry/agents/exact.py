@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from inquitree_gym.inquiry.agents.readers import NO_LIMIT, CoverAgent, Showing, shown_result, told_limit
-from inquitree_gym.inquiry.courses import View
+from inquitree_gym.inquiry.courses import CHOICES, View
 from inquitree_gym.inquiry.exam import sheet_of_beliefs
 from inquitree_gym.inquiry.menu import CONCLUDE, EXPLORE, REDO
 from inquitree_gym.inquiry.observer import axis_beliefs, design_of, observe, start, update
-from inquitree_gym.inquiry.players import PLAYERS
 from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Tree
 
@@ -24,7 +23,7 @@ class GreedyAgent(CoverAgent):
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree)
-        self._choose = PLAYERS[self.name][0]
+        self._choose = CHOICES[self.name]
         self._design = design_of(tree)
         self._limit = NO_LIMIT
 
