@@ -5,9 +5,10 @@ Everything follows from the log. The fake level is taken as known, since agents 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 CHOOSING, TOLD, TOLD_HITS, REDO_AUC = "choosing", "tellable", "hit_rate, tellable", "redo AUC"
 """Names of the estimates of `gains`."""
 LEAST = 0.02
-"""Gain of the greedy chooser over random choice from which choices on a tree can be told apart."""
+"""Gain of greedy over random choice from which choices can be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +121,30 @@ def belief_over_turns(
     return [tuple(tuple(map(float, row[:k])) for row, k in zip(each, poles, strict=True)) for each in after]
 
 
-def choosing_gain(found: Reasoned) -> float | None:
-    """Return what the showings of an episode are worth, from those of random choice (0) to those of the greedy one (1).
+def choosing(by_tree: Mapping[str, Sequence[Reasoned]]) -> Estimate:
+    """Return the gain by choosing: what showings are worth, from those of random (0) to those of greedy choice (1).
 
-    Both are means of simulated players on the same tree at the same level and turn limit. None without a limit, or
-    where they hardly differ.
+    Both are means of simulated players on the same trees at the same level and turn limit. The gain is a ratio of means
+    over trees, since few trees have a gap that is large enough to divide by. It is None without a limit.
     """
-    if found.limit is None:
-        return None
     from inquitree_gym.inquiry.courses import mean_worth  # simulations, which only a report needs
 
-    cover, greedy = (mean_worth(found.design, found.level, found.limit, name) for name in ("cover", "greedy"))
-    return (found.showings - cover) / (greedy - cover) if greedy - cover >= LEAST else None
+    found = {}
+    for tree, episodes in by_tree.items():
+        ends = [
+            [mean_worth(each.design, each.level, each.limit, name) for name in ("cover", "greedy")] + [each.showings]
+            for each in episodes
+            if each.limit is not None
+        ]
+        if ends:
+            cover, greedy, own = np.mean(ends, axis=0)
+            found[tree] = (own - cover, greedy - cover)
+    gained, gap = np.mean(list(found.values()), axis=0) if found else (0.0, 0.0)
+    if gap < LEAST:
+        return clustered_mean((tree, None) for tree in by_tree)
+    ratio = gained / gap
+    # Residuals around the ratio give its interval, to first order.
+    return clustered_mean((tree, float(ratio + (own - ratio * most) / gap)) for tree, (own, most) in found.items())
 
 
 def gains(episodes: Iterable[tuple[str, Reasoned | None, Sequence[Exposure]]]) -> dict[str, Estimate]:
@@ -144,7 +157,6 @@ def gains(episodes: Iterable[tuple[str, Reasoned | None, Sequence[Exposure]]]) -
     for tree, found, shown in episodes:
         if found is not None:
             by_tree.setdefault(tree, []).append((found, shown))
-    choosing = {tree: _mean(choosing_gain(found) for found, _ in each) for tree, each in by_tree.items()}
     pairs = {
         tree: [pair for found, shown in each for pair in zip(shown, found.doubts, strict=True) if pair[0].counts]
         for tree, each in by_tree.items()
@@ -156,13 +168,8 @@ def gains(episodes: Iterable[tuple[str, Reasoned | None, Sequence[Exposure]]]) -
     }
     areas = {tree: Calibration.of([Belief(bool(one.redone), doubt) for one, doubt in pairs[tree]]) for tree in pairs}
     return {
-        CHOOSING: clustered_mean(choosing.items()),
-        TOLD: clustered_mean((tree, _mean(float(told) for _, told in each)) for tree, each in fakes.items()),
+        CHOOSING: choosing({tree: [found for found, _ in each] for tree, each in by_tree.items()}),
+        TOLD: clustered_mean((tree, fmean(told for _, told in each) if each else None) for tree, each in fakes.items()),
         TOLD_HITS: clustered_mean(hits.items()),
         REDO_AUC: clustered_mean((tree, area.auc) for tree, area in areas.items()),
     }
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

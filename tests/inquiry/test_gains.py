@@ -13,6 +13,7 @@ from inquitree_gym.inquiry.courses import mean_worth
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS, belief_over_turns, gains, reasoned
 from inquitree_gym.inquiry.observer import design_of
+from inquitree_gym.inquiry.pages import inquiry_view
 from inquitree_gym.inquiry.vigilance import exposures
 from inquitree_gym.results import score_episode
 from inquitree_gym.results.summary import summarise
@@ -100,3 +101,15 @@ def test_the_belief_over_turns_starts_even_and_ends_with_the_posterior(tree: Tre
     worth = [(max(axis) * len(axis) - 1) / (len(axis) - 1) for axis in beliefs[-1]]
     assert np.mean(worth) == pytest.approx(found.showings) == found.best
     assert found.own is found.reading is None
+
+
+def test_the_page_of_an_episode_tells_the_belief_after_every_result(tree: Tree, minilm: MiniLMEmbedder):
+    episode = play(InquiryEnv(tree, embedder=minilm, fake_level=3), CoverAgent(tree), 0)
+    score = score_episode(episode, tree)
+    rows = inquiry_view(episode, tree, score).values["beliefs"]
+    assert rows[0] == (0, "", False, None, [1 / len(axis.poles) for axis in tree.axes])
+    assert [row[:4] for row in rows[1:]] == [
+        (shown.turn, shown.study, shown.fake > 0, doubt)
+        for shown, doubt in zip(score.detail.exposures, score.detail.reasoned.doubts, strict=True)
+    ]
+    assert inquiry_view(episode, tree, None).values["beliefs"] == []
