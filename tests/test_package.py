@@ -24,11 +24,11 @@ PUBLIC = {
         "score_episode",
     },
     "inquitree_gym.baselines": {
-        "AGENT_NAMES", "Agent", "Ask", "BASELINE_NAMES", "BaselineAgent", "ChatAgent", "CopyistAgent", "CoverAgent",
-        "EchoAgent", "HumanAgent", "LLMAgent", "MODEL_AGENT_NAMES", "ModelAgent", "OracleAgent",
-        "PROJECTION_AGENT_NAMES", "PolicyAgent", "ProjectingBaseline", "ProjectingLLMAgent", "RandomAgent",
-        "RandomMenuAgent", "RandomWordsAgent", "RecallAgent", "RedoUntilTrue", "ReplayAgent", "RetrievalAgent",
-        "ScepticAgent", "WorstCaseAgent", "make_agent", "sb3_policy",
+        "AGENT_NAMES", "Agent", "Ask", "BASELINE_NAMES", "BaselineAgent", "BayesAgent", "ChatAgent", "CopyistAgent",
+        "CoverAgent", "EchoAgent", "GreedyAgent", "HumanAgent", "LLMAgent", "MODEL_AGENT_NAMES", "ModelAgent",
+        "OracleAgent", "PROJECTION_AGENT_NAMES", "PolicyAgent", "ProjectingBaseline", "ProjectingLLMAgent",
+        "RandomAgent", "RandomMenuAgent", "RandomWordsAgent", "RecallAgent", "RedoUntilTrue", "ReplayAgent",
+        "RetrievalAgent", "ScepticAgent", "WorstCaseAgent", "make_agent", "sb3_policy",
     },
     "inquitree_gym.llm": {
         "Budget", "BudgetedChat", "CachedChat", "Chat", "ChatMiddleware", "ChatModel", "Completion",

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from inquitree_gym.baselines.agent import Agent, Ask, BaselineAgent, HumanAgent, ModelAgent, ReplayAgent
     from inquitree_gym.baselines.llm import ChatAgent
     from inquitree_gym.baselines.registry import make_agent
+    from inquitree_gym.inquiry.agents.exact import BayesAgent, GreedyAgent
     from inquitree_gym.inquiry.agents.llm import LLMAgent, RecallAgent, ScepticAgent
     from inquitree_gym.inquiry.agents.policy import PolicyAgent, RetrievalAgent, sb3_policy
     from inquitree_gym.inquiry.agents.readers import CopyistAgent, CoverAgent, EchoAgent
@@ -31,10 +32,12 @@ __all__ = [
     "Agent",
     "Ask",
     "BaselineAgent",
+    "BayesAgent",
     "ChatAgent",
     "CopyistAgent",
     "CoverAgent",
     "EchoAgent",
+    "GreedyAgent",
     "HumanAgent",
     "LLMAgent",
     "ModelAgent",
@@ -61,6 +64,7 @@ __getattr__ = lazy(
         "baselines.agent": "Agent Ask BaselineAgent HumanAgent ModelAgent ReplayAgent",
         "baselines.llm": "ChatAgent",
         "baselines.registry": "make_agent",
+        "inquiry.agents.exact": "BayesAgent GreedyAgent",
         "inquiry.agents.llm": "LLMAgent RecallAgent ScepticAgent",
         "inquiry.agents.policy": "sb3_policy PolicyAgent RetrievalAgent",
         "inquiry.agents.readers": "CopyistAgent CoverAgent EchoAgent",

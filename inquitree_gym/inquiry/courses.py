@@ -1,12 +1,14 @@
 """Simulated courses of inquiry: choices of studies under a turn limit, their showings, and the exam after them.
 
 Proposals are always understood here. A study takes three turns: its subtopic, its protocol and going on. A repetition
-right after its study takes one. A result that is shown on the last turn counts, so the first study needs two turns.
+right after its study takes one, and a later one four: its subtopic, its protocol, the decision to redo and going on. A
+result that is shown on the last turn counts, so the first study needs two turns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +21,19 @@ from inquitree_gym.inquiry.observer import (
     Ints,
     Model,
     Posterior,
+    axis_beliefs,
+    expected_scores,
     fake_chances,
     information,
+    observe,
+    promise,
     start,
     update,
 )
 from inquitree_gym.seeds import hash_words, splitmix64
 
-VISIT, REPEAT = 3, 1
-"""Turns of a study and of a repetition."""
+VISIT, REPEAT, RETURN = 3, 1, 4
+"""Turns of a study, of a repetition right after it, and of a later one."""
 BEAM = 4096
 """Number of partial courses that the search for the best one keeps."""
 _NOTHING = 1e-9
@@ -131,26 +137,39 @@ def choose_greedy(
     seen = visited(design, view.runs)
     gaps = missing(design, seen)
     gain = value(model, view.belief)
+    turns = np.where(view.runs > 0, RETURN, VISIT)
     single = np.where((view.last >= 0) & (view.left >= REPEAT) & repeats, gain[rows, view.last], 0) / REPEAT
     if not repeats:
         gain = np.where(view.runs > 0, 0, gain)
+    rate = np.where(turns <= view.left[:, None], gain / turns, 0)
     inside = [np.flatnonzero(homes == home) for home in range(n)]
-    best = np.stack([gain[:, studies].max(1) for studies in inside], axis=1)
+    best = np.stack([rate[:, studies].max(1) for studies in inside], axis=1)
     worth = _worth(design, best, gaps, seen, view.left)
     subtopic = worth.argmax(1)
-    study = np.where(homes == subtopic[:, None], gain, -1).argmax(1)
+    study = np.where(homes == subtopic[:, None], rate, -1).argmax(1)
     study = np.where(single >= worth.max(1), view.last, study)
     return np.where(np.maximum(single, worth.max(1)) > _NOTHING, study, -1)
 
 
+CHOICES: dict[str, Chooser] = {
+    "bayes": partial(choose_greedy, value=promise),
+    "greedy": partial(choose_greedy, repeats=False),
+    "cover": choose_cover,
+}
+"""Choices of those who answer by the exact posterior, by name."""
+
+
 def _worth(design: Design, best: Floats, gaps: Ints, seen: Bools, left: Ints) -> Floats:
-    """Return the information per turn of entering each subtopic, shape (E, subtopics). 0 if it does not fit."""
+    """Return the information per turn of entering each subtopic, shape (E, subtopics). 0 if it does not fit.
+
+    ``best`` has the largest information per turn of a study of each subtopic by itself, 0 if none fits.
+    """
     turns = VISIT * (1 + gaps)
     fits = turns <= left[:, None]
     onward = (gaps > 0) & fits
     ways = _ancestors(design).T[None] * (~seen)[:, :, None] * onward[:, None, :]  # (E, step, goal)
-    ahead = np.where(ways > 0, (best[:, :, None] + best[:, None, :]) / turns[:, None, :], 0).max(2)
-    return np.where((gaps == 0) & fits, np.maximum(best / VISIT, ahead), 0)
+    ahead = np.where(ways > 0, VISIT * (best[:, :, None] + best[:, None, :]) / turns[:, None, :], 0).max(2)
+    return np.where((gaps == 0) & fits, np.maximum(best, ahead), 0)
 
 
 def _draw(mask: Bools, rng: np.random.Generator) -> Ints:
@@ -223,8 +242,9 @@ def _after(model: Model, view: View, study: Ints, shown: Ints) -> View:
     """Return the view after one more showing of each episode that goes on."""
     ran, rows = study >= 0, np.arange(len(study))
     runs = view.runs.copy()
+    again = np.where(study == view.last, REPEAT, RETURN)
+    turns = np.where(runs[rows, study] > 0, again, VISIT)
     runs[rows[ran], study[ran]] += 1
-    turns = np.where(study == view.last, REPEAT, VISIT)
     return view._replace(
         belief=update(model, view.belief, study, shown),
         runs=runs,
@@ -267,6 +287,22 @@ def replay(model: Model, course: Course) -> tuple[Posterior, Floats]:
         belief = update(model, belief, study, shown)
         doubts[:, t] = np.where(study >= 0, fake_chances(model, belief, study, shown), 0)
     return belief, doubts
+
+
+@lru_cache(maxsize=1024)
+def mean_worth(design: Design, level: int, limit: int, choice: str, episodes: int = 400) -> float:
+    """Return what simulated showings are worth: the mean expected return of the best sheet.
+
+    Args:
+        design: the structure of the inquiry.
+        level: fake level, 0 to 10, which the chooser knows.
+        limit: turn limit.
+        choice: one of `CHOICES`.
+        episodes: number of episodes.
+    """
+    model = observe(design, level)
+    course = play_courses(design, level, limit, CHOICES[choice], model=model, episodes=episodes, seed=0)
+    return float(expected_scores(model, axis_beliefs(model, replay(model, course)[0])).mean())
 
 
 def stated_poles(design: Design, course: Course) -> Ints:

@@ -15,7 +15,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, lo
 from inquitree_gym.envs.asking import AskedJudge, reward_of
 from inquitree_gym.envs.text import TextEnv, not_a_text_error
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.engine import Event, Phase, Reading, Rules, State
+from inquitree_gym.inquiry.engine import Event, ObservationKind, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.engine.rules import Preset
 from inquitree_gym.inquiry.judges.quality import verdicts_reward
 from inquitree_gym.inquiry.keywords import (
@@ -41,7 +41,7 @@ from inquitree_gym.inquiry.runtime import (
 from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.sheets import Sheet, SheetReading, read_sheet
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.worlds import in_world
+from inquitree_gym.trees.worlds import EVEN, in_world
 
 _END = Phase.END  # looked up once, for speed
 
@@ -64,7 +64,8 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
     ## Reward
     0 at every step but the last. On termination the return of the exam, in [-1, 1]: the mean over the axes of the tree
     of the credit earned by the results that read an axis, times 1 for a right, -1/(poles - 1) for a wrong and 0 for no
-    answer. With ``reward="judge"`` Q/|C| in [0, 1] of the conclusion by a judge (Eq. 9).
+    answer. With ``reward="exam-expected"`` the mean of that over the worlds, each as likely as the showings leave it,
+    which varies less. With ``reward="judge"`` Q/|C| in [0, 1] of the conclusion by a judge (Eq. 9).
 
     ## Episode end
     ``terminated`` once the exam is taken, or the conclusion is written where there is none. ``truncated`` is never set.
@@ -107,7 +108,8 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
             embedder: a name or an `Embedder`, which matches the actions.
             reader: ``"local"`` matches actions by similarity. ``"llm:MODEL"`` or a `Reader` is asked which candidate is
                 meant.
-            reward: ``"exam"``, or ``"judge"`` for the grade of the conclusion. None is ``"judge"`` with a judge.
+            reward: ``"exam"``, ``"exam-expected"`` for its mean over the worlds that the showings leave possible, or
+                ``"judge"`` for the grade of the conclusion. None is ``"judge"`` with a judge.
             judge: grades the conclusion: ``"nli:MODEL"``, ``"llm:MODEL"``, ``"llm-paper:MODEL"`` or an `AsyncJudge`.
             prompts: ``"default"``, ``"paper"``, or a folder whose templates replace the package's. None for those of
                 ``rules``.
@@ -129,6 +131,8 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
         """The reader that is asked about actions. None for the reading by similarity."""
         self.judging = _judge_of(reward, judge, self.kind)
         """The judge that sets the reward. None for the exam."""
+        self.expects = reward == "exam-expected"
+        """True if the exam pays its expected return."""
         templates = inquiry_prompts(prompts)
         super().__init__(
             load_trees(tree),
@@ -142,6 +146,9 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
         self._events: list[Event] = []
         self._conclusion = ""
         self._choices: list[int | None] = []
+        self._showings: list[tuple[int, int]] = []
+        if self.expects:
+            check_expected(self.rules)
 
     @property
     def trees(self) -> tuple[Tree, ...]:
@@ -171,12 +178,15 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
     @property
     def records(self) -> InquiryRecords:
         """Records of its episodes, for logs."""
-        return InquiryRecords(self, embedder=self.embedder, reader=self.asked, judge=self.judging)
+        exam = "exam-expected" if self.expects else "exam"
+        return InquiryRecords(self, embedder=self.embedder, reader=self.asked, judge=self.judging, exam=exam)
 
     def _start(self, runtime: TreeRuntime, episode_seed: int) -> tuple[str, dict[str, Any]]:
+        if self.expects:
+            check_expected(runtime.rules)
         event = runtime.engine.start(episode_seed)
         self.last_transition = Transition(Reading(), event)
-        self._events, self._score, self._choices = [event], None, []
+        self._events, self._score, self._choices, self._showings = [event], None, [], []
         return runtime.observations.render(event), self._info(event)
 
     def _load(self, tasks: Any) -> tuple[Tree, ...]:
@@ -206,9 +216,11 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
             raise ResetNeeded("the episode is over; call reset() before the next step()")
         transition = self._advance(runtime, state, action)
         event = transition.event
+        if self.expects and event.kind == ObservationKind.RESULT:
+            self._showings.append((event.node, event.outcome))
         terminated = event.state.phase == _END
         conclusion = action if state.phase == Phase.CONCLUSION else self._conclusion
-        reward = self._reward(runtime, event.state, conclusion) if terminated else 0.0
+        reward = self._reward(runtime, transition, conclusion) if terminated else 0.0
         self.last_transition, self._conclusion = transition, conclusion
         if self.render_mode is not None:
             self._record(event, reward if terminated else None)
@@ -233,8 +245,15 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
             reading, event, action, phase, SheetReading(Sheet(tuple(self._choices)), ()) if over else None
         )
 
-    def _reward(self, runtime: TreeRuntime, state: State, conclusion: str) -> float:
+    def _reward(self, runtime: TreeRuntime, last: Transition, conclusion: str) -> float:
         """Return the return of an episode that is over."""
+        state = last.event.state
+        if self.expects and last.sheet is not None:
+            from inquitree_gym.inquiry import observer  # which no other reward needs
+
+            model = observer.observe(observer.design_of(runtime.task), runtime.rules.fake_level)
+            belief = observer.believe(model, self._showings)
+            return observer.expected_return(model, belief, last.sheet.sheet, [each / 4 for each in state.earned])
         if self.judging is None:
             return runtime.engine.exam_return(state)
         measure = partial(verdicts_reward, runtime.task, state, evidence=runtime.rules.evidence)
@@ -296,10 +315,19 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
 
 def _judge_of(reward: str | None, judge: str | AsyncJudge[Any] | None, kind: str) -> AskedJudge[Any] | None:
     """Return the judge that sets the reward. None for the exam."""
-    if reward not in (None, "exam", "judge"):
-        raise OptionError(f"reward must be 'exam' or 'judge', got {reward!r:.80}")
+    if reward not in (None, "exam", "exam-expected", "judge"):
+        raise OptionError(f"reward must be 'exam', 'exam-expected' or 'judge', got {reward!r:.80}")
     reward_of(reward, judge, "exam", "the exam")
     return None if judge is None else AskedJudge.load(judge, kind)
+
+
+def check_expected(rules: Rules) -> None:
+    """Raise `OptionError` if there is no expected return: without an exam, or in worlds that are not drawn evenly."""
+    if rules.exam == "none" or rules.world not in EVEN:
+        raise OptionError(
+            f"reward='exam-expected' needs an exam and a world drawn from {', '.join(EVEN)}, got exam={rules.exam!r} "
+            f"and world={rules.world!r}; pass reward='exam'"
+        )
 
 
 def unwrap_inquiry(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> InquiryEnv:

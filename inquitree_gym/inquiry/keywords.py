@@ -28,7 +28,7 @@ from inquitree_gym.trees import Tree, load_tree
 
 P = ParamSpec("P")
 R = TypeVar("R")
-RewardOf = Literal["exam", "judge"]
+RewardOf = Literal["exam", "exam-expected", "judge"]
 TreeLike = str | os.PathLike[str] | Tree
 
 
@@ -73,6 +73,10 @@ _MADE = (
     "a synthetic inquiry makes its own trees; to play one of yours, make InquiTree-v0 with tree=..., or pass "
     'reset(options={"tree": ...})'
 )
+_EXAM_ALONE = (
+    "array environments pay the exam alone; for reward=... or judge=... make one environment, or a vector of them with "
+    "vectorization_mode='sync'"
+)
 
 
 def _expanded(keywords: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +87,8 @@ def _expanded(keywords: dict[str, Any]) -> dict[str, Any]:
     return expand_preset({**keywords, "prompts": prompts})
 
 
-suggest_keywords = checked_keywords(refused={"tree": _MADE}, expand=_expanded)
+_REFUSED = {"tree": _MADE, "reward": _EXAM_ALONE, "judge": _EXAM_ALONE}
+suggest_keywords = checked_keywords(refused=_REFUSED, expand=_expanded)
 """Makes a function raise `OptionError` with a suggestion for an unknown keyword, and expands ``rules``."""
 
 

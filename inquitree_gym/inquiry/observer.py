@@ -1,7 +1,8 @@
 """Exact posterior over worlds after what an inquiry has shown, for many episodes at once.
 
-A showing of a study is fake with probability level / 10: one of the study's axes, drawn evenly, gets another pole,
-drawn evenly. Each showing is drawn afresh, so that in each world the likelihood of all showings is a product.
+A showing of a study is fake with probability level / 10. A fake is drawn evenly among the outcomes that differ from the
+true one in the pole of one axis. Each showing is drawn afresh. So in each world the likelihood of all showings is a
+product.
 
 Axes that no result reads together are independent, given the level. So worlds are enumerated in blocks of axes that
 results join, and trees of any size stay exact. All arrays have a row per episode. Shapes name E episodes, L levels, S
@@ -11,7 +12,7 @@ studies, A axes, W worlds of a block, K the largest number of poles of an axis a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
@@ -24,6 +25,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.exam import Exam, exam_of
 
 if TYPE_CHECKING:
+    from inquitree_gym.sheets import Sheet
     from inquitree_gym.trees.schema import Tree
 
 Floats = NDArray[np.float64]
@@ -32,6 +34,8 @@ Bools = NDArray[np.bool_]
 
 UNKNOWN = tuple(range(7))
 """Levels that are equally likely where the level is not known."""
+TELLABLE = 0.6
+"""A fake is tellable if it is fake with at least this probability when it is shown."""
 MOST_WORLDS = 4096
 """Largest number of worlds of a block."""
 _EVEN = 1e-9
@@ -75,14 +79,14 @@ class Design:
         most = max(map(self.outcomes, range(len(self.reads))))
         law = np.zeros((len(self.reads), most, most))
         for study, axes in enumerate(self.reads):
+            fakes = sum(self.exam.poles[axis] - 1 for axis in axes)
             if not axes:
                 law[study, 0, 0] = 1
             for true in product(*(range(self.exam.poles[axis]) for axis in axes)):
                 for place, axis in enumerate(axes):
                     for pole in set(range(self.exam.poles[axis])) - {true[place]}:
                         shown = self.outcome(study, (*true[:place], pole, *true[place + 1 :]))
-                        share = 1 / len(axes) / (self.exam.poles[axis] - 1)
-                        law[study, self.outcome(study, true), shown] += share
+                        law[study, self.outcome(study, true), shown] = 1 / fakes
         return law
 
 
@@ -202,6 +206,14 @@ def update(model: Model, belief: Posterior, study: Ints, shown: Ints) -> Posteri
     return Posterior(levels / total, tuple(worlds))
 
 
+def believe(model: Model, showings: Iterable[tuple[int, int]]) -> Posterior:
+    """Return the belief of one episode after its showings, each a study and the place of its outcome."""
+    belief = start(model)
+    for study, outcome in showings:
+        belief = update(model, belief, np.array([study]), np.array([outcome]))
+    return belief
+
+
 def outcome_beliefs(model: Model, belief: Posterior) -> Floats:
     """Return the joint probability of level and true outcome of each study, shape (E, L, S, M)."""
     most = model.law.shape[-1]
@@ -288,6 +300,25 @@ def expected_scores(model: Model, beliefs: Floats) -> Floats:
     stated = likeliest_poles(model, beliefs)
     gain = (beliefs.max(2) * poles - 1) / (poles - 1)
     return np.where(stated >= 0, gain * answered_shares(model.design.exam, stated), 0.0)
+
+
+def expected_return(model: Model, belief: Posterior, sheet: Sheet, credit: Sequence[float]) -> float:
+    """Return the mean of `exam.exam_return` of one episode over the worlds as they are believed in, in [-1, 1].
+
+    Args:
+        model: the assumptions.
+        belief: the belief after the last showing.
+        sheet: the answers.
+        credit: credit of each axis. See `exam.exam_return`.
+    """
+    exam, chances = model.design.exam, axis_beliefs(model, belief)[0]
+    total = 0.0
+    for item, choice in enumerate(sheet.choices):
+        for axis, pole in zip(exam.items[item], () if choice is None else exam.stated(item, choice), strict=False):
+            poles = exam.poles[axis]
+            score = (chances[axis, pole] * poles - 1) / (poles - 1)
+            total += credit[axis] * score / exam.readers[axis]
+    return total / len(exam.poles)
 
 
 def answered_shares(exam: Exam, stated: Ints) -> Floats:

@@ -9,6 +9,7 @@ from typing import Any
 from inquitree_gym.inquiry import sections
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.events import InquiryEvent
+from inquitree_gym.inquiry.gains import belief_over_turns
 from inquitree_gym.inquiry.judges.quality import Verdict, evidence_ratios
 from inquitree_gym.inquiry.results import COVERAGE, RETURN, SHARE, UNAIDED, EpisodeScore, InquiryDetail
 from inquitree_gym.inquiry.trajectory import exam_score, world_of
@@ -66,6 +67,7 @@ def inquiry_view(episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore
             "world": world_id(world_of(tree, episode)),
             "fiction": tuple(axis.actual for axis in tree.axes) != world_of(tree, episode),
             "exam": _exam_rows(episode, tree),
+            "beliefs": _belief_rows(episode, tree, score),
             "items": _graded_items(episode, tree, score),
             "threshold": float(episode.header.rules["threshold"]),
         },
@@ -81,6 +83,23 @@ def _exam_rows(episode: Episode[InquiryEvent], tree: Tree) -> list[tuple[str, li
         (item.id, [(text, place == chosen, place == right) for place, text in enumerate(item.options)])
         for item, chosen, right in zip(tree.conclusions, exam.choices, exam.right, strict=True)
     ]
+
+
+def _belief_rows(
+    episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore | None
+) -> list[tuple[int, str, bool, float | None, list[float]]]:
+    """Return per result its turn, study, whether it is fake, P(fake), and the belief in the poles that hold after it.
+
+    The first row is the belief before any. There is none where the posterior is not defined.
+    """
+    if score is None or score.detail.reasoned is None:
+        return []
+    shown, world = score.detail.exposures, world_of(tree, episode)
+    heads = [(each.turn, each.study, each.fake > 0) for each in shown]
+    after = belief_over_turns(episode, tree, shown)
+    doubts = (None, *score.detail.reasoned.doubts)
+    holds = ([axis[pole] for axis, pole in zip(each, world, strict=True)] for each in after)
+    return [(*head, doubt, row) for head, doubt, row in zip([(0, "", False), *heads], doubts, holds, strict=True)]
 
 
 def _graded_items(
@@ -220,6 +239,7 @@ class InquiryPages(KindPages):
     board = ("return", "right", "answered", "credit", "coverage", "unaided_coverage")
     listed = ("return", "right", "coverage", "unaided_coverage", "turns", "hints")
     sections = (
+        sections.gains,
         sections.vigilance,
         sections.vigilance_over_time,
         sections.turns,

@@ -51,6 +51,8 @@ class InquiryPlay:
         "worst-case": lambda env: WorstCaseAgent(),
         "retrieval": lambda env: RetrievalAgent(_vectors(env)),
         "cover": lambda env: CoverAgent(_tree(env)),
+        "greedy": lambda env: _exact("greedy", env),
+        "bayes": lambda env: _exact("bayes", env),
         "copyist": lambda env: CopyistAgent(_tree(env)),
         "echo": lambda env: EchoAgent(_tree(env)),
         "random-redo": lambda env: RedoUntilTrue(RandomAgent(_tree(env))),
@@ -130,6 +132,14 @@ def _decide(engine: Engine, state: State) -> Reading:
     if state.phase == Phase.EXAM:
         return Reading()
     return _CONCLUDE if state.visited == (1 << engine.n) - 1 else _EXPLORE
+
+
+def _exact(name: str, env: InquiryEnv) -> Agent:
+    """Return an agent that chooses by the posterior, whose modules no other one needs."""
+    from inquitree_gym.inquiry.agents.exact import BayesAgent, GreedyAgent
+
+    kinds: Mapping[str, type[GreedyAgent]] = {"greedy": GreedyAgent, "bayes": BayesAgent}
+    return kinds[name](_tree(env))
 
 
 def _tree(env: InquiryEnv) -> Tree:

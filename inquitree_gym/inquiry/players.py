@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from inquitree_gym.inquiry.courses import (
+    CHOICES,
     Chooser,
     Course,
     best_course,
     choose_blind,
     choose_course,
     choose_cover,
-    choose_greedy,
     play_courses,
     replay,
     stated_poles,
 )
 from inquitree_gym.inquiry.observer import (
+    TELLABLE,
     Design,
     Floats,
     Ints,
@@ -31,14 +32,10 @@ from inquitree_gym.inquiry.observer import (
     design_of,
     likeliest_poles,
     observe,
-    promise,
 )
 
 if TYPE_CHECKING:
     from inquitree_gym.trees.schema import Tree
-
-TELLABLE = 0.6
-"""A fake is tellable if it is fake with at least this probability when it is shown."""
 
 
 def answer_exactly(model: Model, course: Course) -> Ints:
@@ -125,9 +122,7 @@ class PlayerFigures(NamedTuple):
 
 
 PLAYERS: dict[str, tuple[Chooser, Answerer]] = {
-    "bayes": (partial(choose_greedy, value=promise), answer_exactly),
-    "greedy": (partial(choose_greedy, repeats=False), answer_exactly),
-    "cover": (choose_cover, answer_exactly),
+    **{name: (chooser, answer_exactly) for name, chooser in CHOICES.items()},
     "truster": (choose_cover, answer_first),
     "blind-redo": (choose_blind, answer_majority),
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.engine.rules import limit_label
+from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS, Reasoned, gains, reasoned
 from inquitree_gym.inquiry.judges.quality import Verdict, conclusion_quality, mean_score
 from inquitree_gym.inquiry.trajectory import Trajectory, check_log, choices, coverage_over_turns, read_trajectory
 from inquitree_gym.inquiry.vigilance import (
@@ -106,6 +107,8 @@ class InquiryDetail:
     """Results that the agent observed, in order."""
     tier: Tier | None = None
     """Evidence tier of the tree."""
+    reasoned: Reasoned | None = None
+    """The exact posterior beside the showings. None in worlds that are not drawn evenly."""
 
     @property
     def quality_share(self) -> float | None:
@@ -145,6 +148,7 @@ def inquiry_detail(episode: Episode[InquiryEvent], tree: Tree, verdicts: tuple[V
     """
     trajectory = read_trajectory(episode, tree)
     rules = Rules().override(episode.header.rules)
+    shown = exposures(episode, tree)
     return InquiryDetail(
         trajectory=trajectory,
         verdicts=verdicts,
@@ -154,8 +158,9 @@ def inquiry_detail(episode: Episode[InquiryEvent], tree: Tree, verdicts: tuple[V
         threshold=float(episode.header.rules["threshold"]),
         coverage=tuple(coverage_over_turns(episode, tree)),
         readings=ReadingCounts.of(episode),
-        exposures=exposures(episode, tree),
+        exposures=shown,
         tier=tree.provenance.tier,
+        reasoned=reasoned(episode, tree, shown, trajectory.exam),
     )
 
 
@@ -238,6 +243,14 @@ SHEET_BRIER = Measure[InquiryDetail](
     "sheet_brier", lambda detail: None if detail.trajectory.exam is None else detail.trajectory.exam.mean_brier,
     "Brier score of the probabilities given to answers, mean over the axes",
 )  # fmt: skip
+READING = Measure[InquiryDetail](
+    "reading", lambda detail: None if detail.reasoned is None else detail.reasoned.reading,
+    "expected return of the answers minus that of the exact posterior's, after the same showings",
+)  # fmt: skip
+EXACT = Measure[InquiryDetail](
+    "exact_return", lambda detail: None if detail.reasoned is None else detail.reasoned.best,
+    "expected return of the exact posterior's answers after the same showings",
+)  # fmt: skip
 SHARE = Measure[InquiryDetail](
     "Q/|C|", lambda detail: detail.quality_share, "quality of the conclusion", judged=True,
     anchors=Anchors(NORMALISED, FLOOR, CEILING),
@@ -248,6 +261,8 @@ MEASURES: tuple[Measure[InquiryDetail], ...] = (
     RIGHT,
     ANSWERED,
     SHEET_BRIER,
+    READING,
+    EXACT,
     COVERAGE,
     UNAIDED,
     CREDIT,
@@ -273,6 +288,9 @@ LEGEND = (
     "return: of the exam, the mean over the axes of credit times score, from -1 to 1; guessing is worth 0.\n"
     "return / oracle: on the scale from 0 to the oracle's return (1) of the same trees and level, where it ran.\n"
     "right, answered: shares of the exam's items. sheet brier: of the probabilities given to answers, over the axes.\n"
+    "reading: expected return of the agent's answers minus that of the exact posterior's answers; 0 at best.\n"
+    "choosing: worth of the results seen, from random choice (0) to greedy choice (1), both simulated at this limit.\n"
+    "tellable: fakes that are fake with ≥ 0.6 for the exact posterior. redo AUC: of P(fake), redone against others.\n"
     "Q, S: grades of the written conclusion; name a judge with --judge to see them.\n"
     "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
     "stretch: position of L between its bounds, 0 at 3n, 1 at the limit or n(2H+3); below 0 for an early conclusion.\n"
@@ -290,10 +308,12 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
     shown = ("return", "right", "credit", "coverage", "unaided_coverage")
     tables: Mapping[str, tuple[str, ...]] = {
         "Results": ("return", OF_ORACLE, "right", "answered", "credit", "coverage", "unaided_coverage"),
+        "Gains": (CHOOSING, "reading", "exact_return"),
         "Conclusions, by a judge": ("Q", "Q/|C|", "mean S", NORMALISED),
         "Steps": ("coverage_at_3n", "turns", BOUNDS, "stretch", "hints"),
         "Vigilance": ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME),
         "Vigilance by kind of showing": tuple(measure.name for measure in SPLIT[:4]),
+        "Vigilance against the posterior": (TOLD, TOLD_HITS, REDO_AUC),
         "Stated beliefs": (STATED, "Brier", "AUC"),
         "Probabilities of answers": ("sheet_brier",),
     }
@@ -324,7 +344,7 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
         return int(bool(detail.verdicts) and detail.quality is None)
 
     def pooled(self, scores: Sequence[EpisodeScore], of_player: Sequence[EpisodeScore]) -> dict[str, Estimate]:
-        """Return calibration, the change of redo frequency, d′ and c, which need many results."""
+        """Return calibration, the change of redo frequency, d′, c and `gains`, which need many results."""
         from inquitree_gym.results.summary import grouped
 
         beliefs = {
@@ -333,7 +353,8 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
         }
         sensed = sensitivity(_counts(scores))
         change = {CHANGE: _redo_change(scores, of_player)}
-        return calibration(beliefs) | change | {name: sensed[name] for name in (D_PRIME, CRITERION)}
+        posterior = gains((score.task, score.detail.reasoned, score.detail.exposures) for score in scores)
+        return calibration(beliefs) | change | posterior | {name: sensed[name] for name in (D_PRIME, CRITERION)}
 
     def facts(self, scores: Sequence[EpisodeScore]) -> dict[str, int | str]:
         """Return the number of stated beliefs, and the bounds of L."""

@@ -166,9 +166,11 @@ class InquiryRecords(TextRecords[Tree, Rules, TreeRuntime, Transition]):
         embedder: Embedder,
         reader: AskedReader | None,
         judge: AskedJudge[Tree] | None,
+        exam: str,
     ) -> None:
-        """Describe the episodes of ``env``. Reader and judge are None for the local ones."""
+        """Describe the episodes of ``env``. Reader and judge are None for the local ones, which ``exam`` names."""
         super().__init__(env)
+        self._exam = exam
         self._embedder, self._reader, self._judge = embedder, reader, judge
 
     def observation(self) -> str:
@@ -192,7 +194,7 @@ class InquiryRecords(TextRecords[Tree, Rules, TreeRuntime, Transition]):
 
     def judge(self) -> Mapping[str, Any]:
         """Describe the exam, or the judge that was given."""
-        return {"name": "exam", "version": EXAM_VERSION} if self._judge is None else self._judge.config
+        return {"name": self._exam, "version": EXAM_VERSION} if self._judge is None else self._judge.config
 
     def recall(self, turn: Turn[InquiryEvent]) -> None:
         """Take the reader's choice and the judge's reward."""

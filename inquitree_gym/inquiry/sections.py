@@ -10,6 +10,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS
 from inquitree_gym.inquiry.results import CHANGE, LEVEL, SPLIT, STATED, EpisodeScore, InquiryDetail, ReadingCounts
 from inquitree_gym.inquiry.vigilance import (
     AUC,
@@ -196,6 +197,16 @@ def readings(report: InquiryReport) -> Section:
     return Section("reading", "How actions were read", report.words("readings"), charts, (table,))
 
 
+def gains(report: InquiryReport) -> Section | None:
+    """Return the gains by choosing and reading. None if no episode was played in an evenly drawn world."""
+    if all(score.detail.reasoned is None for score in report.scores):
+        return None
+    measures = (CHOOSING, "reading", "exact_return")
+    table = report.rows_table("Gains", report.pooled, measures)
+    folded = len(report.pooled) > MAX_OPEN_LINES
+    return Section("gains", "Gains by choosing and reading", report.words("gains"), (), (table,), folded)
+
+
 def vigilance(report: InquiryReport) -> Section:
     """Return how often results are redone over fake levels, as in the paper's Figure 3."""
     fakes = any(row.cell[LEVEL] for row in report.pooled)
@@ -207,6 +218,8 @@ def vigilance(report: InquiryReport) -> Section:
         report.rows_table("Vigilance", report.pooled, COLUMNS),
         report.rows_table("Vigilance by kind of showing", report.pooled, tuple(measure.name for measure in SPLIT)),
     ]
+    if any(score.detail.reasoned is not None for score in report.scores):
+        tables.append(report.rows_table("Vigilance against the posterior", report.pooled, (TOLD, TOLD_HITS, REDO_AUC)))
     if beliefs:
         tables.append(report.rows_table("Stated beliefs", report.pooled, (STATED, BRIER, AUC)))
     folded = len(report.pooled) > MAX_OPEN_LINES

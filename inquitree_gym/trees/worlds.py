@@ -18,6 +18,8 @@ World = tuple[int, ...]
 SETS = ("any", "actual", "complement", "train", "test")
 """Names of the sets of worlds. The id of a world names the set of this world alone."""
 SPLIT = ("train", "test")
+EVEN = ("any", *SPLIT)
+"""Sets of worlds in which each pole of each axis holds equally often."""
 MIN_PARITY_AXES = 4
 """Smallest number of axes with two poles for which a tree has worlds to train and to test on."""
 
@@ -85,7 +87,7 @@ def in_world(tree: Tree, world: World) -> TreeInWorld:
     """
     poles_in(tree, world_id(world))
     studies = tuple(
-        StudyInWorld(study.id, tuple(study.outcomes[i] for i in _outcomes(tree, axes, world)))
+        StudyInWorld(study.id, tuple(study.outcomes[i] for i in outcomes_in(tree, axes, world)))
         for study, axes in zip(tree.studies, tree.reads, strict=True)
     )
     items = []
@@ -96,7 +98,7 @@ def in_world(tree: Tree, world: World) -> TreeInWorld:
     return TreeInWorld(tree, world, studies, tuple(items))
 
 
-def _outcomes(tree: Tree, axes: Sequence[int], world: World) -> Iterator[int]:
+def outcomes_in(tree: Tree, axes: Sequence[int], world: World) -> Iterator[int]:
     """Yield the true outcome, then the fakes in the order in which the engine numbers them."""
     yield _place(tree, axes, world)
     for axis in axes:

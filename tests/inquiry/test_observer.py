@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.courses import choose_cover, choose_greedy, play_courses, replay
-from inquitree_gym.inquiry.exam import Exam
+from inquitree_gym.inquiry.exam import Exam, exam_return
 from inquitree_gym.inquiry.observer import (
     UNKNOWN,
     Design,
     axis_beliefs,
+    believe,
     design_of,
+    expected_return,
     expected_scores,
     fake_chances,
     information,
@@ -30,6 +32,8 @@ from inquitree_gym.inquiry.observer import (
     update,
 )
 from inquitree_gym.inquiry.players import mark
+from inquitree_gym.sheets import Sheet
+from inquitree_gym.trees.worlds import in_world
 from tests.worlds import read, world_document, world_trees
 
 DESIGN = Design(
@@ -66,14 +70,8 @@ def draw_law(design, study, true, level):
     keys = keys_of(design, study)
     law = dict.fromkeys(range(len(keys)), Fraction(0))
     law[true] += 1 - Fraction(level, 10) if design.reads[study] else 1
-    for place, axis in enumerate(design.reads[study]):
-        others = [
-            i for i, key in enumerate(keys)
-            if all((key[p] == keys[true][p]) == (p != place) for p in range(len(key)))
-        ]  # fmt: skip
-        for other in others:
-            law[other] += Fraction(level, 10) / len(design.reads[study]) / (design.exam.poles[axis] - 1)
-    return law
+    fakes = [i for i, key in enumerate(keys) if sum(a != b for a, b in zip(key, keys[true], strict=True)) == 1]
+    return law | dict.fromkeys(fakes, Fraction(level, 10) / max(len(fakes), 1))
 
 
 def likelihood(design, study, shown, true, level):
@@ -235,6 +233,31 @@ def test_design_of_a_tree_numbers_axes_subtopics_and_studies_in_file_order():
         stated = keys_of(design, study)
         assert [design.outcome(study, poles) for poles in stated] == list(range(design.outcomes(study)))
         assert ["".join(map(str, poles)) for poles in stated] == list(tree.keys(node.result.axes))
+
+
+@given(shown_courses(), st.data())
+@settings(deadline=None, max_examples=60)
+def test_expected_return_is_the_mean_of_returns_over_the_worlds(course, data):
+    design, showings = course
+    weights = brute_force(design, showings, [3])
+    choices = tuple(
+        data.draw(st.none() | st.integers(0, design.exam.options(i) - 1)) for i in range(len(design.exam.items))
+    )
+    credit = [data.draw(st.sampled_from([0.0, 0.25, 1.0])) for _ in design.exam.poles]
+    sheet, total = Sheet(choices), sum(weights.values())
+    mean = sum(float(w / total) * exam_return(design.exam, sheet, world, credit) for (_, world), w in weights.items())
+    model = observe(design, 3)
+    assert expected_return(model, believe(model, showings), sheet, credit) == pytest.approx(mean)
+
+
+def test_the_engine_draws_fakes_by_the_law():
+    tree = read(world_document([2, 3], [[[0, 1], [1]], [[0]]], [[1, 0]]))
+    law = design_of(tree).fake_law
+    for world in product(range(2), range(3)):
+        for i, (study, told) in enumerate(zip(tree.studies, in_world(tree, world).studies, strict=True)):
+            true, *fakes = (study.outcomes.index(wordings) for wordings in told.outcomes)
+            assert dict(zip(*np.unique(fakes, return_counts=True), strict=True)) == dict.fromkeys(fakes, 1)
+            assert law[i, true, fakes] == pytest.approx(1 / len(fakes))
 
 
 @given(world_trees())

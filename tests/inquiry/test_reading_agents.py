@@ -6,20 +6,31 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
-from inquitree_gym.baselines import BaselineAgent, CopyistAgent, CoverAgent, EchoAgent
+from inquitree_gym.baselines import BaselineAgent, BayesAgent, CopyistAgent, CoverAgent, EchoAgent, GreedyAgent
 from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.envs import InquiryBatchEnv
+from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.agents.answers import longest_match
-from inquitree_gym.inquiry.agents.readers import Showing, exact_sheet, majority_sheet, shown_result, told_level
-from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.agents.readers import (
+    Showing,
+    exact_sheet,
+    majority_sheet,
+    shown_result,
+    told_level,
+    told_limit,
+)
+from inquitree_gym.inquiry.env import InquiryEnv, unwrap_inquiry
 from inquitree_gym.inquiry.exam import exam_of, sheet_of_world
-from inquitree_gym.inquiry.menu import EXPLORE
+from inquitree_gym.inquiry.menu import CONCLUDE, EXPLORE
 from inquitree_gym.inquiry.observer import design_of
 from inquitree_gym.inquiry.players import compare_players
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
+from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.worlds import in_world
 from tests.worlds import read, world_document
@@ -122,7 +133,7 @@ def shown_in(episode: Episode, tree: Tree) -> list[Showing]:
     return found
 
 
-@pytest.mark.parametrize("agent", [CopyistAgent, CoverAgent])
+@pytest.mark.parametrize("agent", [CopyistAgent, CoverAgent, BayesAgent])
 def test_every_result_is_recognised_by_its_text(agent: Any, minilm: MiniLMEmbedder):
     tree = load_tree("paper28")
     player = agent(tree)
@@ -163,12 +174,13 @@ def test_the_posterior_trusts_a_result_of_two_axes_more_on_each_of_them():
 
 
 @pytest.mark.parametrize("level", [0, 3])
-def test_cover_reaches_what_it_reaches_in_simulations(level: int, minilm: MiniLMEmbedder):
+@pytest.mark.parametrize("agent", [CoverAgent, GreedyAgent, BayesAgent])
+def test_players_reach_what_they_reach_in_simulations(agent: type[CoverAgent], level: int, minilm: MiniLMEmbedder):
     tree = load_tree("paper28")
     env = InquiryEnv(tree, embedder=minilm, fake_level=level, max_turns=40)
-    agent = CoverAgent(tree)
-    found = [play(env, agent, seed).footer.episode_return for seed in range(60)]
-    simulated = compare_players(design_of(tree), level, 40)["cover"].score.mean
+    player = agent(tree)
+    found = [play(env, player, seed).footer.episode_return for seed in range(60)]
+    simulated = compare_players(design_of(tree), level, 40)[agent.name].score.mean
     error = float(np.std(found) / np.sqrt(len(found)))
     assert abs(fmean(found) - simulated) <= 3.3 * error + 0.01
 
@@ -181,6 +193,36 @@ def test_cover_runs_every_study_once_where_turns_allow(tree_id: str, minilm: Min
     assert sorted(ran) == sorted(study.id for study in tree.studies)
     assert episode.footer.episode_return == 1
     assert {turn.event.kind for turn in episode.turns}.isdisjoint({"wait", "recall", "subtopic_hint", "study_hint"})
+
+
+def test_bayes_repeats_right_away_and_later_and_greedy_repeats_nothing(minilm: MiniLMEmbedder):
+    tree = load_tree("paper12")
+    again, kinds = {}, set()
+    for agent in (GreedyAgent(tree), BayesAgent(tree)):
+        for seed in range(4):
+            episode = play(InquiryEnv(tree, embedder=minilm, fake_level=4, max_turns="11n"), agent, seed)
+            assert not {turn.event.kind for turn in episode.turns} & {"wait", "subtopic_hint", "study_hint"}
+            ran = [turn.event.node for turn in episode.turns if turn.event.kind == "result"]
+            again[agent.name] = again.get(agent.name, 0) + len(ran) - len(set(ran))
+            kinds |= {turn.event.kind for turn in episode.turns if agent.name == "bayes"}
+    assert again["greedy"] == 0 < again["bayes"]
+    assert "recall" in kinds, "a study that was run before is run again by a decision to redo"
+
+
+def test_bayes_concludes_when_nothing_helps_any_more(minilm: MiniLMEmbedder):
+    tree = load_tree("paper2")
+    for rules in ({"max_turns": None}, {"max_turns": None, "fake_level": 3}, {"rules": "paper", "max_turns": 60}):
+        episode = play(InquiryEnv(tree, embedder=minilm, **rules), BayesAgent(tree), 1)
+        assert episode.footer.episode_return == 1 or "rules" in rules
+        assert not any(turn.event.limit for turn in episode.turns) or "rules" in rules
+    plain = read(world_document([2, 2], [[[0], [1]]], [[0], [1]]))
+    hopeless = play(InquiryEnv(plain, embedder=minilm, fake_level=5), BayesAgent(plain), 0)
+    assert hopeless.turns[0].action == CONCLUDE, "a reading of one axis with two poles is as likely false as true"
+
+
+@pytest.mark.parametrize(("opening", "limit"), [("You have 24 turns before you must conclude.", 24), ("", 10**9)])
+def test_the_turn_limit_is_read_from_the_opening(opening: str, limit: int):
+    assert told_limit(opening) == limit
 
 
 @pytest.mark.parametrize(("rules", "level"), [({"fake_level": 4}, 4), ({}, 0), ({"rules": "paper"}, None)])
@@ -200,5 +242,54 @@ def test_an_echo_repeats_hints_and_nothing_else(minilm: MiniLMEmbedder):
 
 def test_agents_that_recognise_results_need_no_privileges():
     tree = load_tree("paper2")
-    agents: list[BaselineAgent] = [CopyistAgent(tree), EchoAgent(tree), CoverAgent(tree)]
+    agents: list[BaselineAgent] = [
+        kind(tree) for kind in (CopyistAgent, EchoAgent, CoverAgent, GreedyAgent, BayesAgent)
+    ]
     assert not any(agent.needs_privileged for agent in agents)
+
+
+def test_the_expected_exam_pays_the_mean_of_the_exam_with_less_variance(minilm: MiniLMEmbedder):
+    tree = load_tree("paper28")
+    rules: dict[str, Any] = {"embedder": minilm, "fake_level": 3, "max_turns": 12}
+    sure, drawn = InquiryEnv(tree, reward="exam-expected", **rules), InquiryEnv(tree, **rules)
+    episodes = [(play(sure, CopyingCover(tree), seed), play(drawn, CopyingCover(tree), seed)) for seed in range(80)]
+    expected, exam = (np.array([each.footer.episode_return for each in side]) for side in zip(*episodes, strict=True))
+    assert [turn.action for turn in episodes[0][0].turns] == [turn.action for turn in episodes[0][1].turns]
+    assert episodes[0][0].footer.judge["name"] == "exam-expected"
+    assert abs((expected - exam).mean()) <= 3.3 * (expected - exam).std() / 80**0.5
+    assert expected.std() < 0.6 * exam.std()
+
+
+class CopyingCover(CoverAgent):
+    """Answers by the majority of what it was shown, so that its sheet is not the best one."""
+
+    def sheet(self) -> Sheet:
+        return majority_sheet(self._tree, self._showings)
+
+
+def test_without_fakes_the_expected_exam_is_the_exam_in_menus_too(minilm: MiniLMEmbedder):
+    env = gym.make("InquiTree-paper2-menu-v0", reward="exam-expected", embedder=minilm)
+    rng, paid = np.random.default_rng(0), []
+    for seed in range(5):
+        info, done = env.reset(seed=seed)[1], False
+        while not done:
+            action = rng.choice(np.flatnonzero(info["action_mask"]))
+            _, reward, done, _, info = env.step(int(action))
+        inner = unwrap_inquiry(env)
+        paid.append((reward, inner.runtime.engine.exam_return(inner.state)))
+    assert all(sure == pytest.approx(drawn) for sure, drawn in paid), "without fakes, both are the same"
+    assert any(sure for sure, _ in paid)
+
+
+@pytest.mark.parametrize("rules", [{"world": "actual"}, {"exam": "none"}, {"rules": "paper"}])
+def test_the_expected_exam_needs_an_exam_in_drawn_worlds(rules: dict[str, Any], minilm: MiniLMEmbedder):
+    with pytest.raises(OptionError, match="needs an exam and a world drawn from any, train, test"):
+        InquiryEnv("paper2", embedder=minilm, reward="exam-expected", **rules)
+    env = InquiryEnv("paper2", embedder=minilm, reward="exam-expected")
+    with pytest.raises(OptionError, match="pass reward='exam'"):
+        env.reset(options={"world": "actual"})
+
+
+def test_array_environments_refuse_other_rewards_than_the_exam():
+    with pytest.raises(OptionError, match="array environments pay the exam alone"):
+        InquiryBatchEnv(2, tree="paper2", reward="exam-expected")

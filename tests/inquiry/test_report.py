@@ -57,7 +57,7 @@ def files(run: ScoredRun, tmp_path_factory) -> list[Path]:
 def test_the_page_holds_every_section_and_figure(files: list[Path]):
     page = read_page(files[0])
     assert [a["id"] for tag, a in page.tags if tag == "section"] == [
-        "leaderboard", "grid", "tasks", "vigilance", "vigilance-over-time",
+        "leaderboard", "grid", "tasks", "gains", "vigilance", "vigilance-over-time",
         "turns", "reading", "cutoff", "cost", "missing",
         "threats", "settings",
     ]  # fmt: skip
@@ -150,7 +150,7 @@ def test_agents_stand_by_their_conclusion_and_those_without_one_last():
 
 def test_a_rate_of_fewer_trees_than_its_row_says_so():
     run = run_of(score("t1", 1, 0, steps=FAKES, fake_level=3), score("t2", 1, 0, fake_level=3))
-    table, _ = vigilance(build_report([run])).tables
+    table, *_ = vigilance(build_report([run])).tables
     (line,) = table.lines
     assert line[table.heads.index("n (trees)")].text == "2 (2)"
     assert line[table.heads.index("hit rate")].below == "n = 1"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS
 from inquitree_gym.inquiry.results import BOUNDS, MEASURES, RESULTS, SPLIT, STATED, EpisodeScore
 from inquitree_gym.results.load import load_run
 from inquitree_gym.results.score import score_episode
@@ -148,6 +149,7 @@ def test_a_row_as_json():
         "normalised",
         "return / oracle",
         "redo_rate − level 0",
+        *(CHOOSING, TOLD, TOLD_HITS, REDO_AUC),
         "d′",
         "c",
         "Brier",

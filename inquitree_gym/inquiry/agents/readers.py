@@ -6,18 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from inquitree_gym.baselines.agent import BaselineAgent
 from inquitree_gym.inquiry.agents.answers import longest_match, sheet_answers
 from inquitree_gym.inquiry.agents.scripted import TraversalAgent, owners_of
 from inquitree_gym.inquiry.exam import exam_of, marks_of, sheet_of_beliefs
 from inquitree_gym.inquiry.menu import CONCLUDE, EXPLORE
-from inquitree_gym.inquiry.observer import axis_beliefs, design_of, observe, start, update
+from inquitree_gym.inquiry.observer import axis_beliefs, believe, design_of, observe
 from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Tree
 
+_TURNS = re.compile(r"\bYou have ([0-9]+) turns before you must conclude")
 _RATE = re.compile(r"\bAbout ([0-9]+) of 10 results are wrong|\bNo result is wrong")
+NO_LIMIT = 10**9
+"""Turn limit of an inquiry without one."""
 
 
 class Showing(NamedTuple):
@@ -56,10 +57,7 @@ def exact_sheet(tree: Tree, showings: Sequence[Showing], level: int | None) -> S
         OptionError: see `observer.observe` and `observer.update`.
     """
     model = observe(design_of(tree), level)
-    belief = start(model)
-    for study, outcome in showings:
-        belief = update(model, belief, np.array([study]), np.array([outcome]))
-    return sheet_of_beliefs(model.design.exam, axis_beliefs(model, belief)[0])
+    return sheet_of_beliefs(model.design.exam, axis_beliefs(model, believe(model, showings))[0])
 
 
 class CopyistAgent(TraversalAgent):
@@ -135,21 +133,33 @@ class CoverAgent(BaselineAgent):
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
         if info["turn"] == 0:
-            self._level = told_level(observation)
+            self.begin(observation)
         if info["state"] in ("result", "conclusion") and (shown := shown_result(self._tree, observation)) is not None:
             self._showings.append(shown)
+            self.note(shown)
         match info["state"]:
             case "topic":
                 if info["accepted"] or info["turn"] == 0:
-                    self._study = self._drawn()
-                return self._tree.subtopics[self._owners[self._study]].text
+                    self._study = self.drawn()
+                return CONCLUDE if self._study < 0 else self._tree.subtopics[self._owners[self._study]].text
             case "subtopic":
                 return self._tree.studies[self._study].text
             case "result":
-                return EXPLORE if self._open() else CONCLUDE
+                return self.go_on(observation, info["turn"])
             case "exam":
-                return sheet_answers(self._tree, observation, self._sheet())
+                return sheet_answers(self._tree, observation, self.sheet())
         return ""
+
+    def begin(self, opening: str) -> None:
+        """Read the first observation."""
+        self._level = told_level(opening)
+
+    def note(self, shown: Showing) -> None:
+        """Take note of a result. By default nothing more than keeping it."""
+
+    def go_on(self, observation: str, turn: int) -> str:
+        """Return the decision at a result."""
+        return EXPLORE if self._open() else CONCLUDE
 
     def _open(self) -> dict[int, list[int]]:
         """Return the studies that were not run, by their subtopic, of subtopics that can be entered."""
@@ -162,14 +172,21 @@ class CoverAgent(BaselineAgent):
                 found.setdefault(owner, []).append(study)
         return found
 
-    def _drawn(self) -> int:
-        """Return a random study of a random subtopic among those that are open."""
+    def drawn(self) -> int:
+        """Return the next study, -1 for none: a random one of a random subtopic among those that are open."""
         found = list(self._open().values())
         studies = found[self.rng.integers(len(found))]
         return studies[self.rng.integers(len(studies))]
 
-    def _sheet(self) -> Sheet:
+    def sheet(self) -> Sheet:
+        """Return the answers to the exam."""
         return exact_sheet(self._tree, self._showings, self._level)
+
+
+def told_limit(opening: str) -> int:
+    """Return the turn limit that the first observation tells, `NO_LIMIT` if it tells none."""
+    found = _TURNS.search(opening)
+    return NO_LIMIT if found is None else int(found[1])
 
 
 def told_level(opening: str) -> int | None:
