@@ -58,6 +58,8 @@ AGENTS = """| agent | behaviour |
 | `copyist` | says "x" at every choice; answers with the majority of the results shown |
 | `echo` | repeats the last hint; answers with the majority of the results shown |
 | `cover` | enters a random open subtopic and runs a random study; answers by the exact posterior over worlds |
+| `greedy` | enters and runs what tells most per turn, nothing twice; answers by the exact posterior |
+| `bayes` | as `greedy`, and repeats what helps most while turns remain: the ceiling of reasoning from results |
 | `oracle` | plays perfectly; redoes a fake while the turns left allow a full traversal |
 """
 TELL = """The columns are those of a [report](scoring.md): means over trees, each with the 95 % t interval over tree

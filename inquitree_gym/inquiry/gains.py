@@ -87,7 +87,7 @@ def reasoned(
     holds what cannot be shown at its fake level.
     """
     rules = Rules().override(episode.header.rules)
-    if rules.world not in EVEN or not tree.axes:
+    if rules.world not in EVEN:
         return None
     design = _design(tree)
     doubts: list[float] = []

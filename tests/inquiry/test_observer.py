@@ -8,7 +8,7 @@ from math import log2, prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.errors import OptionError
@@ -245,6 +245,7 @@ def test_expected_return_is_the_mean_of_returns_over_the_worlds(course, data):
     )
     credit = [data.draw(st.sampled_from([0.0, 0.25, 1.0])) for _ in design.exam.poles]
     sheet, total = Sheet(choices), sum(weights.values())
+    assume(total > 0)  # some showings contradict one another in every world
     mean = sum(float(w / total) * exam_return(design.exam, sheet, world, credit) for (_, world), w in weights.items())
     model = observe(design, 3)
     assert expected_return(model, believe(model, showings), sheet, credit) == pytest.approx(mean)

@@ -31,7 +31,7 @@ def shown(turn: int, fake: int = 0, redone: bool | None = False, before: int = 0
 
 def played(*found: Exposure, tree: str = "t1", level: int = 3, **changes) -> EpisodeScore:
     made = score(tree, 1, 0, **{"steps": STEPS, "fake_level": level, **changes})
-    return replace(made, detail=replace(made.detail, exposures=found))
+    return replace(made, detail=replace(made.detail, exposures=found, reasoned=None))
 
 
 FADING = (shown(1, 1, True), shown(3, 2, True), shown(5, 0, True), shown(6, 1, False), shown(8, 0, False))
