@@ -155,5 +155,5 @@ def test_names_of_judges_and_what_is_none(tree, minilm, service, tmp_path, monke
             InquiryEnv(tree, embedder=minilm, judge=wrong)
     with pytest.raises(OptionError, match="have the members of AsyncJudge, got 3"):
         InquiryEnv(tree, embedder=minilm, judge=3)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="unknown option 'judge'"):
+    with pytest.raises(OptionError, match="array environments pay the exam alone"):
         InquiryBatchEnv(2, tree=tree, judge="llm:gpt-4o")  # type: ignore[call-arg]
