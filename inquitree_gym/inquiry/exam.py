@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -90,6 +91,7 @@ def marks_of(tree: Tree) -> tuple[tuple[AxisMark, ...], ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=16)
 def draw_layout(exam: Exam, seed: int, tree: str, worlds: str) -> Layout:
     """Draw the order of the options of each item.
 

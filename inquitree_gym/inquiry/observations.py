@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, product
@@ -134,11 +134,12 @@ class ObservationRenderer:
         """Return the whole exam, with the options in the order of this episode."""
         layout = self._engine.layout(event.state)
         items = [
-            (number, [(letter, item.options[option]) for letter, option in zip(LETTERS, order, strict=False)])
+            _lettered((item.options[option] for option in order), f"{number}. ")
             for number, (item, order) in enumerate(zip(self._tree.conclusions, layout, strict=True), 1)
         ]
         again = event.kind == ObservationKind.EXAM_AGAIN
-        return self._checked("exam", self._prompts.render("exam", items=items, item=None, again=again))
+        text = self._prompts.render("exam", items=items, item=None, count=len(items), again=again)
+        return self._checked("exam", text)
 
     def render_key(self, key: ObservationKey) -> str:
         """Return the text of ``key``, uncached. See `render` for the errors."""
@@ -164,11 +165,9 @@ class ObservationRenderer:
         nodes: Sequence[Subtopic | Study] = tree.subtopics if kind in _ABOUT_SUBTOPICS else tree.studies
         match kind:
             case ObservationKind.EXAM | ObservationKind.EXAM_AGAIN:
-                items = [
-                    (number, tuple(zip(LETTERS, item.options, strict=False)))
-                    for number, item in enumerate(tree.conclusions, 1)
-                ]
-                return {"items": items, "item": key.node, "again": kind == ObservationKind.EXAM_AGAIN}
+                items, count = [_lettered(tree.conclusions[key.node].options, "")], len(tree.conclusions)
+                again = kind == ObservationKind.EXAM_AGAIN
+                return {"items": items, "item": key.node, "count": count, "again": again}
             case ObservationKind.START | ObservationKind.TOPIC | ObservationKind.DECLINED:
                 return {"topic": tree.topic}
             case ObservationKind.SUBTOPIC:
@@ -183,6 +182,12 @@ class ObservationRenderer:
                 hint = nodes[key.node].hints[key.hint_level - 1]
                 return {"hint": hint, "level": key.hint_level, "levels": HINT_LEVELS, "reasons": self._reasons}
         return {}
+
+
+def _lettered(statements: Iterable[str], head: str) -> str:
+    """Return the lines of an item: its statements with their letters. Templates get whole items, which is fast."""
+    lines = (f"{letter}. {text}" for letter, text in zip(LETTERS, statements, strict=False))
+    return head + f"\n{' ' * bool(head) * 3}".join(lines)
 
 
 def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:

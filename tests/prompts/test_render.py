@@ -29,7 +29,7 @@ from inquitree_gym.trees import dump_tree, parse_tree
 from tests.strategies import make_tree
 
 DECISIONS = {"redo": "redo the study", "explore": "explore new subtopic", "conclude": "draw conclusion"}
-BRIEFING = {"briefing": {"wrong": 3, "worlds": True, "exam": True}}
+BRIEFING = {"briefing": {"wrong": 3, "exam": True}}
 VALUES: dict[str, dict[str, object]] = {
     "start": {"topic": "Why salt?", "turns": 21, "bare_decisions": False, **DECISIONS} | BRIEFING,
     "topic": {"topic": "Why salt?", "turns": 21, "nothing_left": False},
@@ -52,7 +52,7 @@ VALUES: dict[str, dict[str, object]] = {
     "redo": {"study": "Weigh the salt."},
     "wait": {},
     "recall": {"study": "Weigh the salt.", "nothing_left": False, **DECISIONS},
-    "exam": {"items": [(1, [("A", "It dissolves."), ("B", "It does not.")])], "item": None, "again": True},
+    "exam": {"items": ["1. A. It dissolves.\n   B. It does not."], "item": None, "count": 1, "again": True},
 }
 AGENT_VALUES: dict[str, dict[str, object]] = {
     "llm_system": {},
