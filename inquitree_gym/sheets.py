@@ -8,7 +8,7 @@ Inside a sentence nothing is read, so "a 3 B" or "1. A study of" is no answer. T
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +19,16 @@ LETTERS = "ABCDEFGHI"
 
 Layout = tuple[tuple[int, ...], ...]
 """Options of each item, numbered in file order, in the order of their letters."""
+
+
+def lettered(statements: Iterable[str], number: int | None = None) -> str:
+    """Return the lines of an item: its statements with their letters, behind its number if it has one.
+
+    Templates get whole items, since their loops are slow.
+    """
+    head, rest = ("", "") if number is None else (f"{number}. ", "   ")
+    lines = (f"{letter}. {text}" for letter, text in zip(LETTERS, statements, strict=False))
+    return head + f"\n{rest}".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

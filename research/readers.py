@@ -22,16 +22,16 @@ from sklearn.linear_model import LogisticRegression
 
 from inquitree_gym.cli.output import err, print_table, run_app
 from inquitree_gym.inquiry.exam import draw_layout, exam_of
-from inquitree_gym.inquiry.observer import Design, design_of, fake_chances, observe, start, update
+from inquitree_gym.inquiry.observer import Design, believe, design_of, fake_chances, observe
 from inquitree_gym.inquiry.vigilance import Counts
 from inquitree_gym.results.statistics import clustered_mean
+from inquitree_gym.sheets import LETTERS, lettered
 from inquitree_gym.trees import builtin_ids, load_tree
 from inquitree_gym.trees.schema import Tree
 from inquitree_gym.trees.worlds import World, actual_world, in_world, world_id, worlds
 
 READERS = Path(__file__).parent / "validity" / "readers.json"
 LEVEL, SEED = 3, 20_261_129
-LETTERS = "ABCDEFGHI"
 HEADS = ["tree", *("fakes", "hits", "false alarms", "d'") * 2, "exam", "text"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -195,9 +195,7 @@ def observed(tree: Tree, showings: Showings) -> Counts:
     """Return how the exact observer, who knows the level, marks them: as fake from a probability of one half."""
     design = design_of(tree)
     model, order = observe(design, LEVEL), list(showings.shown.values())
-    belief = start(model)
-    for study, shown in enumerate(order):
-        belief = update(model, belief, np.array([study]), np.array([shown]))
+    belief = believe(model, enumerate(order))
     doubted = {
         name
         for study, (name, shown) in enumerate(showings.shown.items())
@@ -238,8 +236,7 @@ def _results(tree: Tree, shown: list[int], rng: np.random.Generator) -> Iterator
 
 def _questions(tree: Tree, layout: tuple[tuple[int, ...], ...]) -> Iterator[str]:
     for number, (item, order) in enumerate(zip(tree.conclusions, layout, strict=True), 1):
-        for letter, option in zip(LETTERS, order, strict=False):
-            yield f"{f'{number}.' if letter == 'A' else '  '} {letter}. {item.options[option]}"
+        yield lettered((item.options[option] for option in order), number)
 
 
 def _cells(counts: Counts) -> list[str]:

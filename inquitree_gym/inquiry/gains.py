@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -19,14 +18,12 @@ from inquitree_gym.inquiry.observer import (
     TELLABLE,
     Design,
     axis_beliefs,
-    believe,
+    beliefs_along,
     design_of,
     expected_return,
     expected_scores,
     fake_chances,
     observe,
-    start,
-    update,
 )
 from inquitree_gym.inquiry.trajectory import world_of
 from inquitree_gym.inquiry.vigilance import Belief, Calibration, Counts
@@ -89,36 +86,34 @@ def reasoned(
     rules = Rules().override(episode.header.rules)
     if rules.world not in EVEN:
         return None
-    design = _design(tree)
-    doubts: list[float] = []
+    design = design_of(tree)
     try:
+        showings = showings_of(episode, tree, shown)
         model = observe(design, rules.fake_level)
-        belief = start(model)
-        for study, outcome in showings_of(episode, tree, shown):
-            one = np.array([study]), np.array([outcome])
-            belief = update(model, belief, *one)
-            doubts.append(float(fake_chances(model, belief, *one)[0]))
+        before, *after = beliefs_along(model, showings)
     except OptionError:
         return None
+    belief = after[-1] if after else before
+    doubts = tuple(
+        float(fake_chances(model, each, np.array([study]), np.array([outcome]))[0])
+        for each, (study, outcome) in zip(after, showings, strict=True)
+    )
     scores = expected_scores(model, axis_beliefs(model, belief))[0]
     credit = np.ones_like(scores) if exam is None else np.array(exam.credit)
     own = None if exam is None else expected_return(model, belief, Sheet(exam.choices), exam.credit)
     limit = rules.turn_limit(len(tree.subtopics))
     best = float((scores * credit).mean())
-    return Reasoned(design, rules.fake_level, limit, tuple(doubts), float(scores.mean()), best, own)
-
-
-_design = lru_cache(maxsize=64)(design_of)
+    return Reasoned(design, rules.fake_level, limit, doubts, float(scores.mean()), best, own)
 
 
 def belief_over_turns(
     episode: Episode[InquiryEvent], tree: Tree, shown: Sequence[Exposure]
 ) -> list[tuple[tuple[float, ...], ...]]:
     """Return the probability of each pole of each axis before the first result and after each."""
-    model = observe(_design(tree), Rules().override(episode.header.rules).fake_level)
-    showings, poles = showings_of(episode, tree, shown), model.design.exam.poles
-    after = (axis_beliefs(model, believe(model, showings[:count]))[0] for count in range(len(showings) + 1))
-    return [tuple(tuple(map(float, row[:k])) for row, k in zip(each, poles, strict=True)) for each in after]
+    model = observe(design_of(tree), Rules().override(episode.header.rules).fake_level)
+    poles = model.design.exam.poles
+    along = (axis_beliefs(model, each)[0] for each in beliefs_along(model, showings_of(episode, tree, shown)))
+    return [tuple(tuple(map(float, row[:k])) for row, k in zip(each, poles, strict=True)) for each in along]
 
 
 def choosing(by_tree: Mapping[str, Sequence[Reasoned]]) -> Estimate:

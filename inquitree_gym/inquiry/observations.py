@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, product
@@ -16,7 +16,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Engine, Event, ObservationKind, Phase, Rules, State
 from inquitree_gym.inquiry.engine import rows as column
 from inquitree_gym.inquiry.engine.rows import MOST_POLES, MOST_TALLIED
-from inquitree_gym.sheets import LETTERS
+from inquitree_gym.sheets import lettered
 from inquitree_gym.text_limits import MAX_OBSERVATION
 from inquitree_gym.trees import HINT_LEVELS, Tree
 
@@ -134,7 +134,7 @@ class ObservationRenderer:
         """Return the whole exam, with the options in the order of this episode."""
         layout = self._engine.layout(event.state)
         items = [
-            _lettered((item.options[option] for option in order), f"{number}. ")
+            lettered((item.options[option] for option in order), number)
             for number, (item, order) in enumerate(zip(self._tree.conclusions, layout, strict=True), 1)
         ]
         again = event.kind == ObservationKind.EXAM_AGAIN
@@ -165,7 +165,7 @@ class ObservationRenderer:
         nodes: Sequence[Subtopic | Study] = tree.subtopics if kind in _ABOUT_SUBTOPICS else tree.studies
         match kind:
             case ObservationKind.EXAM | ObservationKind.EXAM_AGAIN:
-                items, count = [_lettered(tree.conclusions[key.node].options, "")], len(tree.conclusions)
+                items, count = [lettered(tree.conclusions[key.node].options)], len(tree.conclusions)
                 again = kind == ObservationKind.EXAM_AGAIN
                 return {"items": items, "item": key.node, "count": count, "again": again}
             case ObservationKind.START | ObservationKind.TOPIC | ObservationKind.DECLINED:
@@ -182,12 +182,6 @@ class ObservationRenderer:
                 hint = nodes[key.node].hints[key.hint_level - 1]
                 return {"hint": hint, "level": key.hint_level, "levels": HINT_LEVELS, "reasons": self._reasons}
         return {}
-
-
-def _lettered(statements: Iterable[str], head: str) -> str:
-    """Return the lines of an item: its statements with their letters. Templates get whole items, which is fast."""
-    lines = (f"{letter}. {text}" for letter, text in zip(LETTERS, statements, strict=False))
-    return head + f"\n{' ' * bool(head) * 3}".join(lines)
 
 
 def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:

@@ -12,7 +12,7 @@ studies, A axes, W worlds of a block, K the largest number of poles of an axis a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
@@ -90,6 +90,7 @@ class Design:
         return law
 
 
+@lru_cache(maxsize=64)
 def design_of(tree: Tree) -> Design:
     """Return the design of a tree."""
     places = {subtopic.id: i for i, subtopic in enumerate(tree.subtopics)}
@@ -206,11 +207,17 @@ def update(model: Model, belief: Posterior, study: Ints, shown: Ints) -> Posteri
     return Posterior(levels / total, tuple(worlds))
 
 
-def believe(model: Model, showings: Iterable[tuple[int, int]]) -> Posterior:
-    """Return the belief of one episode after its showings, each a study and the place of its outcome."""
-    belief = start(model)
+def beliefs_along(model: Model, showings: Iterable[tuple[int, int]]) -> Iterator[Posterior]:
+    """Yield the belief of one episode before any showing and after each, a study and the place of its outcome."""
+    yield (belief := start(model))
     for study, outcome in showings:
         belief = update(model, belief, np.array([study]), np.array([outcome]))
+        yield belief
+
+
+def believe(model: Model, showings: Iterable[tuple[int, int]]) -> Posterior:
+    """Return the belief of one episode after all its showings. See `beliefs_along`."""
+    *_, belief = beliefs_along(model, showings)
     return belief
 
 

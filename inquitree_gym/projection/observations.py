@@ -9,7 +9,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.projection.settings import ProjectionRules
 from inquitree_gym.projection.sheets import statements
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.sheets import LETTERS, Layout
+from inquitree_gym.sheets import Layout, lettered
 from inquitree_gym.text_limits import MAX_OBSERVATION
 from inquitree_gym.trees.disclosure import Level, ProjectionTask
 
@@ -49,7 +49,7 @@ class ProjectionRenderer:
     def render_sheet(self, disclosed: int, layout: Layout, *, again: bool) -> str:
         """Return the text of a sheet. ``again``: the reply before had no readable answer."""
         items = [
-            (number, [(letter, statements(claim)[option]) for letter, option in zip(LETTERS, order, strict=False)])
+            lettered((statements(claim)[option] for option in order), number)
             for number, (claim, order) in enumerate(zip(self._task.claims, layout, strict=True), 1)
         ]
         values = self._values(self._rules.levels[:disclosed]) | {"items": items, "again": again}

@@ -74,8 +74,8 @@ class TreeInWorld:
 
     @property
     def digest(self) -> str:
-        """Digest of the tree, with the id of the world if the tree has several."""
-        return f"{self.tree.digest}-{world_id(self.world)}" if self.world else self.tree.digest
+        """Digest of the tree, with the id of the world."""
+        return f"{self.tree.digest}-{world_id(self.world)}"
 
 
 @lru_cache(maxsize=256)

@@ -197,10 +197,9 @@ class PolicyAgent(BaselineAgent):
 
     def _tallied(self, tally: Sequence[int], study: int, outcome: int) -> list[int]:
         """Return a tally with one more result."""
-        found, poles = list(tally), self._engine.exam.poles
+        found = list(tally)
         for axis, divisor, modulus in self._marks[study]:
-            pole = min(outcome // divisor % modulus, poles[axis] - 1, MOST_POLES - 1)
-            found[axis * MOST_POLES + pole] += 1
+            found[axis * MOST_POLES + outcome // divisor % modulus] += 1
         return found
 
 

@@ -45,7 +45,7 @@ def majority_sheet(tree: Tree, showings: Sequence[Showing]) -> Sheet:
     counts = [[0] * poles for poles in exam.poles]
     for study, outcome in showings:
         for axis, divisor, modulus in marks[study]:
-            counts[axis][min(outcome // divisor % modulus, exam.poles[axis] - 1)] += 1
+            counts[axis][outcome // divisor % modulus] += 1
     shares = [[(count + 1) / (sum(each) + len(each)) for count in each] for each in counts]
     return sheet_of_beliefs(exam, shares)
 

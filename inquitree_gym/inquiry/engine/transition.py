@@ -345,7 +345,7 @@ def advance(  # noqa: C901  (one function for the sake of speed)
                 mark = marks + studies + 1 + 3 * k
                 axis = tables[mark]
                 pole = outcome // tables[mark + 1] % tables[mark + 2]
-                stated = axis * MOST_POLES + min(pole, tables[axis_at + OF_AXIS * axis] - 1, MOST_POLES - 1)
+                stated = axis * MOST_POLES + pole
                 bit = COUNT_BITS * (stated % COUNTS)
                 if rows[tally + stated // COUNTS] >> bit & MOST_TALLIED < MOST_TALLIED:
                     rows[tally + stated // COUNTS] += 1 << bit
