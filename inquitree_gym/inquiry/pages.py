@@ -244,6 +244,7 @@ class InquiryPages(KindPages):
         sections.vigilance_over_time,
         sections.turns,
         sections.readings,
+        sections.recall,
     )
 
     def maps(self, results: KindResults[Any, InquiryDetail]) -> Mapping[str, Measure[InquiryDetail]]:

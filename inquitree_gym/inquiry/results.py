@@ -11,6 +11,7 @@ from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.engine.rules import limit_label
 from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS, Reasoned, gains, reasoned
 from inquitree_gym.inquiry.judges.quality import Verdict, conclusion_quality, mean_score
+from inquitree_gym.inquiry.recall import RECALL, RECALL_GAP, RIGHT_ELSEWHERE, RIGHT_THERE, Answer, recall_gap, recalled
 from inquitree_gym.inquiry.trajectory import Trajectory, check_log, choices, coverage_over_turns, read_trajectory
 from inquitree_gym.inquiry.vigilance import (
     ALL,
@@ -109,6 +110,8 @@ class InquiryDetail:
     """Evidence tier of the tree."""
     reasoned: Reasoned | None = None
     """The exact posterior beside the showings. None in worlds that are not drawn evenly."""
+    answers: tuple[Answer, ...] = ()
+    """Answers beside the posterior in worlds that are not drawn evenly. See `recalled`."""
 
     @property
     def quality_share(self) -> float | None:
@@ -161,6 +164,7 @@ def inquiry_detail(episode: Episode[InquiryEvent], tree: Tree, verdicts: tuple[V
         exposures=shown,
         tier=tree.provenance.tier,
         reasoned=reasoned(episode, tree, shown, trajectory.exam),
+        answers=recalled(episode, tree, shown, trajectory.exam),
     )
 
 
@@ -309,6 +313,7 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
     tables: Mapping[str, tuple[str, ...]] = {
         "Results": ("return", OF_ORACLE, "right", "answered", "credit", "coverage", "unaided_coverage"),
         "Gains": (CHOOSING, "reading", "exact_return"),
+        "Recall gap": (RIGHT_THERE, RIGHT_ELSEWHERE, RECALL_GAP, RECALL),
         "Conclusions, by a judge": ("Q", "Q/|C|", "mean S", NORMALISED),
         "Steps": ("coverage_at_3n", "turns", BOUNDS, "stretch", "hints"),
         "Vigilance": ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME),
@@ -354,6 +359,7 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
         sensed = sensitivity(_counts(scores))
         change = {CHANGE: _redo_change(scores, of_player)}
         posterior = gains((score.task, score.detail.reasoned, score.detail.exposures) for score in scores)
+        posterior |= recall_gap((score.task, score.seed, score.detail.answers) for score in scores)
         return calibration(beliefs) | change | posterior | {name: sensed[name] for name in (D_PRIME, CRITERION)}
 
     def facts(self, scores: Sequence[EpisodeScore]) -> dict[str, int | str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS
+from inquitree_gym.inquiry.recall import RECALL, RECALL_GAP, RIGHT_ELSEWHERE, RIGHT_THERE
 from inquitree_gym.inquiry.results import CHANGE, LEVEL, SPLIT, STATED, EpisodeScore, InquiryDetail, ReadingCounts
 from inquitree_gym.inquiry.vigilance import (
     AUC,
@@ -205,6 +206,14 @@ def gains(report: InquiryReport) -> Section | None:
     table = report.rows_table("Gains", report.pooled, measures)
     folded = len(report.pooled) > MAX_OPEN_LINES
     return Section("gains", "Gains by choosing and reading", report.words("gains"), (), (table,), folded)
+
+
+def recall(report: InquiryReport) -> Section | None:
+    """Return the recall gap. None if no axis was played both ways under one seed."""
+    if not any(row.estimates[RECALL_GAP].trees for row in report.pooled):
+        return None
+    table = report.rows_table("Recall gap", report.pooled, (RIGHT_THERE, RIGHT_ELSEWHERE, RECALL_GAP, RECALL))
+    return Section("recall", "Recall gap", report.words("recall"), (), (table,))
 
 
 def vigilance(report: InquiryReport) -> Section:
