@@ -101,7 +101,8 @@ def recall_gap(episodes: Iterable[tuple[str, int, Sequence[Answer]]]) -> dict[st
         for each in answers:
             axes.setdefault((tree, seed, each.axis), ([], []))[each.published].append(each)
     pairs = {key: sides for key, sides in axes.items() if all(sides)}
-    right = [(key[0], *(fmean(each.right for each in side) for side in sides)) for key, sides in pairs.items()]
+    shares = ((key[0], *sides) for key, sides in pairs.items())
+    right = [(tree, _share_right(elsewhere), _share_right(there)) for tree, elsewhere, there in shares]
     by_tree: dict[str, list[Answer]] = {}
     for (tree, *_), sides in pairs.items():
         by_tree.setdefault(tree, []).extend(each for side in sides for each in side)
@@ -111,6 +112,10 @@ def recall_gap(episodes: Iterable[tuple[str, int, Sequence[Answer]]]) -> dict[st
         RECALL_GAP: clustered_mean((tree, there - elsewhere) for tree, elsewhere, there in right),
         RECALL: recall_in_nats(by_tree),
     }
+
+
+def _share_right(answers: Sequence[Answer]) -> float:
+    return fmean(each.right for each in answers)
 
 
 def recall_in_nats(by_tree: Mapping[str, Sequence[Answer]]) -> Estimate:
