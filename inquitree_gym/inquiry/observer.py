@@ -122,6 +122,8 @@ class Model:
     blocks: tuple[Block, ...]
     law: Floats
     """Probability of each outcome of a showing, shape (L, S, M true, M shown)."""
+    level: int | None
+    """Fake level. None if it is not known."""
 
 
 class Posterior(NamedTuple):
@@ -142,7 +144,7 @@ def observe(design: Design, level: int | None = None) -> Model:
     """
     rates = np.array(UNKNOWN if level is None else [level])[:, None, None, None] / 10
     law = (1 - rates) * np.eye(design.fake_law.shape[1]) + rates * design.fake_law
-    return Model(design, tuple(_block(design, axes) for axes in _joined(design)), law)
+    return Model(design, tuple(_block(design, axes) for axes in _joined(design)), law, level)
 
 
 def _joined(design: Design) -> list[tuple[int, ...]]:
