@@ -11,7 +11,7 @@ from inquitree_gym.baselines import BayesAgent, CopyistAgent, CoverAgent, Greedy
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.inquiry.courses import mean_worth
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS, belief_over_turns, gains, reasoned
+from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS, gains, page_beliefs, reasoned
 from inquitree_gym.inquiry.observer import design_of
 from inquitree_gym.inquiry.pages import inquiry_view
 from inquitree_gym.inquiry.vigilance import exposures
@@ -93,7 +93,7 @@ def test_credit_that_was_not_earned_is_worth_nothing_to_the_posterior_either(tre
 def test_the_belief_over_turns_starts_even_and_ends_with_the_posterior(tree: Tree, minilm: MiniLMEmbedder):
     episode = play(InquiryEnv(tree, embedder=minilm, fake_level=3), CoverAgent(tree), 0)
     shown = exposures(episode, tree)
-    beliefs = belief_over_turns(episode, tree, shown)
+    beliefs = page_beliefs(episode, tree, shown).axes
     assert len(beliefs) == len(shown) + 1
     assert beliefs[0] == tuple((1 / len(axis.poles),) * len(axis.poles) for axis in tree.axes)
     found = reasoned(episode, tree, shown, None)
@@ -107,7 +107,7 @@ def test_the_page_of_an_episode_tells_the_belief_after_every_result(tree: Tree, 
     episode = play(InquiryEnv(tree, embedder=minilm, fake_level=3), CoverAgent(tree), 0)
     score = score_episode(episode, tree)
     rows = inquiry_view(episode, tree, score).values["beliefs"]
-    assert rows[0] == (0, "", False, None, [1 / len(axis.poles) for axis in tree.axes])
+    assert rows[0] == (0, "", False, None, None, "", [1 / len(axis.poles) for axis in tree.axes])
     assert [row[:4] for row in rows[1:]] == [
         (shown.turn, shown.study, shown.fake > 0, doubt)
         for shown, doubt in zip(score.detail.exposures, score.detail.reasoned.doubts, strict=True)
