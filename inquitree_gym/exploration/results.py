@@ -41,6 +41,10 @@ class ExplorationDetail:
     max_turns: int
     provider: str
     """Name of the source of documents."""
+    library: str
+    """Name of the library of the task. Its tasks are not independent of each other."""
+    repeatable: bool
+    """False where the source can answer otherwise tomorrow, as the live web."""
 
     @property
     def searches(self) -> int:
@@ -94,6 +98,8 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
             shown=shown,
             max_turns=episode.header.rules["max_turns"],
             provider=str(episode.header.setup.provider["name"]),
+            library=task.library.name,
+            repeatable=episode.header.setup.repeatable,
         )
 
     def limit(self, header: Header, task: ExplorationTask) -> str:
@@ -106,8 +112,9 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
         return int(detail.grade is None)
 
     def plain(self, detail: ExplorationDetail) -> dict[str, Any]:
-        """Return answer, verdict, hops and calls, for JSON."""
-        return {"answer": detail.answer, "verdict": detail.verdict, "hops": detail.hops, "calls": detail.calls}
+        """Return the answer, its verdict and how it was found, for JSON."""
+        names = ("answer", "verdict", "hops", "calls", "provider", "repeatable")
+        return {name: getattr(detail, name) for name in names}
 
 
 RESULTS = ExplorationResults()
