@@ -8,6 +8,7 @@ from typing import Any
 
 from inquitree_gym.baselines.agent import BaselineAgent, privileged
 from inquitree_gym.baselines.llm import ChatAgent
+from inquitree_gym.errors import OptionError
 from inquitree_gym.exploration.citing import work_of
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.gold import AnswerGold, CitationGold, Slot
@@ -91,6 +92,8 @@ class GoldPathAgent(BaselineAgent):
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action of the path."""
         path = privileged(info, self.name)["path"]
+        if not path:
+            raise OptionError("the oracle must have a task with a path, got one without. Play another agent.")
         return str(path[min(info["turn"], len(path) - 1)])
 
 

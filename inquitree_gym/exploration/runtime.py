@@ -15,7 +15,7 @@ from inquitree_gym.exploration.actions import FORMS
 from inquitree_gym.exploration.events import ExplorationEvent, ExplorationSetup
 from inquitree_gym.exploration.graders import Grade
 from inquitree_gym.exploration.judging import VERSION
-from inquitree_gym.exploration.library import Place
+from inquitree_gym.exploration.library import LibrarySpec, Place
 from inquitree_gym.exploration.providers import Listing, Provider, local_library
 from inquitree_gym.exploration.rules import ALLOWED, ExplorationState, ToolView
 from inquitree_gym.exploration.schema import ExplorationTask
@@ -64,6 +64,7 @@ class ExplorationRuntime:
             return self.prompts.render("exploration_end")
         values: dict[str, object] = {"question": self.task.question, "max_turns": self.rules.max_turns}
         forms = tuple(FORMS[tool] for tool in ALLOWED[self.rules.tools])
+        values["invented"] = isinstance(self.task.library, LibrarySpec)
         values["result"] = "" if view is None else view_text(view, forms)
         if state.phase == "answer":
             return self.prompts.render("exploration_limit", **values)

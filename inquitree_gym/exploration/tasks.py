@@ -11,7 +11,7 @@ from typing import Any
 from inquitree_gym.errors import Fault, UnknownTreeError, suggest
 from inquitree_gym.exploration.schema import ExplorationTask
 from inquitree_gym.protocols import Outline, Tasks
-from inquitree_gym.trees.catalogue import expand_names, is_path
+from inquitree_gym.trees.catalogue import expand_names, is_path, user_files
 from inquitree_gym.trees.reading import dump_document, read_document, validated
 
 TaskLike = str | os.PathLike[str] | ExplorationTask
@@ -63,6 +63,8 @@ class ExplorationTasks(Tasks[ExplorationTask]):
         known = frozen_tasks()
         if str(task) in known:
             return known[str(task)]
+        if (file := user_files().get(str(task))) is not None:
+            return validated(ExplorationTask, read_document(file), str(file))
         hint = suggest(str(task), known)
         raise UnknownTreeError(f"a task must be a frozen one or a path, got '{task!s:.60}'{hint}. See inquitree list.")
 

@@ -189,11 +189,12 @@ def levels(
     share: bool = True,
     names: Sequence[str] = (),
     chance: tuple[float, str] | None = None,
+    joined: bool = True,
 ) -> Chart:
     """Return a chart of points with intervals by level. Levels are categories, so their distances have no meaning.
 
-    Three or more levels are joined by a thin line. Levels 0, 1, … may have ``names``. ``chance`` is the y of a dotted
-    horizontal line, with its label. See `curves` for the other arguments.
+    Three or more levels are joined by a thin line, unless they have no order. Levels 0, 1, … may have ``names``.
+    ``chance`` is the y of a dotted horizontal line, with its label. See `curves` for the other arguments.
     """
     ticks = sorted({level for points in found.values() for level, _ in points})
     step = min(DODGE, MAX_SPREAD / max(1, len(found)))
@@ -201,7 +202,7 @@ def levels(
     def draw(axes: Axes) -> None:
         for series, (label, points) in enumerate(found.items()):
             shift = step * (series - (len(found) - 1) / 2)
-            _draw_points(axes, series, label, [(ticks.index(level) + shift, each) for level, each in points])
+            _draw_points(axes, series, label, [(ticks.index(level) + shift, each) for level, each in points], joined)
         axes.set_xticks(range(len(ticks)), [names[int(level)] if names else f"{level:g}" for level in ticks])
         if chance is not None:
             axes.axhline(chance[0], color=INK, linewidth=1, linestyle=":", label=chance[1])
@@ -213,24 +214,25 @@ def levels(
     return Chart(name, f"{labels[1]} by {labels[0]}{note}", draw, _curves_height(found))
 
 
-def dots(name: str, measure: str, found: Mapping[str, Mapping[str, float]]) -> Chart:
+def dots(name: str, measure: str, found: Mapping[str, Mapping[str, float]], series: Sequence[str] = ()) -> Chart:
     """Return a chart with one row per label, from the top, and a mark in [-1, 1] for each series that has a value.
 
-    The axis begins at 0 where no value is below.
+    The axis begins at 0 where no value is below. ``series`` sets their order, so that charts share marks and colours.
     """
     low = min((value for row in found.values() for value in row.values()), default=0.0)
-    series = list(dict.fromkeys(each for row in found.values() for each in row))
+    own = dict.fromkeys(each for row in found.values() for each in row)
+    places_of = {each: number for number, each in enumerate(series or own) if each in own}
 
     def draw(axes: Axes) -> None:
         places = _label_rows(axes, found)
-        for number, each in enumerate(series):
+        for each, number in places_of.items():
             shown = [(row[each], place) for row, place in zip(found.values(), places, strict=True) if each in row]
             colour, marker = SERIES[number % len(SERIES)], MARKERS[number % len(MARKERS)]
             axes.plot(*zip(*shown, strict=True), marker, color=colour, markersize=6, alpha=0.8, label=short(each))
         axes.set(xlabel=measure, xlim=(min(0.0, low) - 0.03, 1.03))
         draw_legend(axes)
 
-    return Chart(name, measure, draw, _height(len(found)) + 0.22 * ((len(series) + 1) // 2))
+    return Chart(name, measure, draw, _height(len(found)) + 0.22 * ((len(own) + 1) // 2))
 
 
 def spreads(name: str, measure: str, found: Mapping[str, Sequence[float]], threshold: float | None) -> Chart:
@@ -269,11 +271,11 @@ def _draw_intervals(axes: Axes, places: NDArray[np.float64], found: Sequence[Est
         axes.plot(estimate.values, [place] * len(estimate.values), "o", color=INK, **_HOLLOW)
 
 
-def _draw_points(axes: Axes, series: int, label: str, points: Sequence[tuple[float, Estimate]]) -> None:
+def _draw_points(axes: Axes, series: int, label: str, points: Sequence[tuple[float, Estimate]], joined: bool) -> None:
     colour, marker = SERIES[series % len(SERIES)], MARKERS[series % len(MARKERS)]
     x = np.array([at for at, _ in points])
     mean, low, high = (_values([each for _, each in points], field) for field in ("mean", "low", "high"))
-    if np.isfinite(mean).sum() >= FEWEST_JOINED:
+    if joined and np.isfinite(mean).sum() >= FEWEST_JOINED:
         axes.plot(x, mean, color=colour, linewidth=1, alpha=0.6, linestyle=DASHES[series // len(SERIES) % len(DASHES)])
     axes.vlines(x, low, high, color=colour, linewidth=1.4, alpha=0.8)
     for at, estimate in points:
