@@ -33,6 +33,20 @@ def frozen_tasks() -> dict[str, ExplorationTask]:
     return {task.id: task for task in tasks}
 
 
+def _synthetic(name: str) -> ExplorationTask:
+    """Return a synthetic question by its id. Raise `UnknownTreeError` for any other text."""
+    from inquitree_gym.exploration.building.synthetic import spec_of, synthetic_question
+
+    spec = spec_of(name)
+    if spec is not None:
+        return synthetic_question(spec)
+    hint = suggest(name, frozen_tasks())
+    raise UnknownTreeError(
+        f"a task must be a frozen one, a synthetic one such as synthetic-t1-17, or a path, got '{name:.60}'{hint}. See "
+        "inquitree list."
+    )
+
+
 def _of_types(*types: str) -> tuple[str, ...]:
     return tuple(task.id for task in frozen_tasks().values() if task.kind in types)
 
@@ -50,7 +64,7 @@ class ExplorationTasks(Tasks[ExplorationTask]):
         return expand_names(names, {"all": partial(_of_types, *FROZEN), **types})
 
     def load(self, task: TaskLike) -> ExplorationTask:
-        """Return a task by id or path, or as it is.
+        """Return a task by id or path, or as it is. ``synthetic-t1-17`` is drawn from its seed.
 
         Raises:
             UnknownTreeError: there is no such id or file.
@@ -63,10 +77,8 @@ class ExplorationTasks(Tasks[ExplorationTask]):
         known = frozen_tasks()
         if str(task) in known:
             return known[str(task)]
-        if (file := user_files().get(str(task))) is not None:
-            return validated(ExplorationTask, read_document(file), str(file))
-        hint = suggest(str(task), known)
-        raise UnknownTreeError(f"a task must be a frozen one or a path, got '{task!s:.60}'{hint}. See inquitree list.")
+        file = user_files().get(str(task))
+        return _synthetic(str(task)) if file is None else validated(ExplorationTask, read_document(file), str(file))
 
     def dump(self, task: ExplorationTask) -> bytes:
         """Return the canonical document."""
