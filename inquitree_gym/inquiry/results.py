@@ -147,13 +147,18 @@ def inquiry_detail(episode: Episode[InquiryEvent], tree: Tree, verdicts: tuple[V
 
 
 def reading_of(header: Header) -> str:
-    """Return the embedder and threshold, or the reader, of a log, and the rules that differ from the default."""
+    """Return the embedder and threshold, or the reader, of a log, and the rules that differ from the default.
+
+    The set of worlds is named where it is not that of the preset.
+    """
     setup: InquirySetup = header.setup
     by = f"{setup.embedder.name} τ={header.rules['threshold']}"
     if setup.reader is not None:
         by = str(setup.reader.get("name", "unknown reader"))
-    rules = Rules().override(header.rules).label
-    return by if rules == "default" else f"{by}, rules: {rules}"
+    rules = Rules().override(header.rules)
+    named = [by] if rules.label == "default" else [by, f"rules: {rules.label}"]
+    usual = Rules.preset(rules.label.split(", ")[0]).world
+    return ", ".join(named if rules.world == usual else [*named, f"world={rules.world}"])
 
 
 def limit_of(header: Header) -> str:

@@ -113,7 +113,7 @@ def _saved(canvas: Figure, form: str) -> bytes:
 
 
 def bars(name: str, measure: str, found: Estimates, sides: Sequence[str] = ()) -> Chart:
-    """Return horizontal bars in [0, 1] with intervals: one per label, or one for each of two ``sides``."""
+    """Return horizontal bars from 0 with intervals: one per label, or one for each of two ``sides``."""
     count = max(1, len(sides))
 
     def draw(axes: Axes) -> None:
@@ -133,7 +133,7 @@ def bars(name: str, measure: str, found: Estimates, sides: Sequence[str] = ()) -
             for place, estimate in zip(middles, shown, strict=True):
                 if estimate.mean is None:
                     axes.annotate("no value", (0, place), (4, 0), textcoords="offset points", va="center", fontsize=9)
-        axes.set(xlabel=measure, xlim=(0, _axis_end(each for both in found.values() for each in both)))
+        axes.set(xlabel=measure, xlim=_axis_ends([each for both in found.values() for each in both]))
         if sides:
             draw_legend(axes)
 
@@ -227,7 +227,7 @@ def dots(name: str, measure: str, found: Mapping[str, Mapping[str, float]], seri
         places = _label_rows(axes, found)
         for each, number in places_of.items():
             shown = [(row[each], place) for row, place in zip(found.values(), places, strict=True) if each in row]
-            colour, marker = SERIES[number % len(SERIES)], MARKERS[number % len(MARKERS)]
+            colour, marker = SERIES[number % len(SERIES)], _marker(number)
             axes.plot(*zip(*shown, strict=True), marker, color=colour, markersize=6, alpha=0.8, label=short(each))
         axes.set(xlabel=measure, xlim=(min(0.0, low) - 0.03, 1.03))
         draw_legend(axes)
@@ -271,8 +271,13 @@ def _draw_intervals(axes: Axes, places: NDArray[np.float64], found: Sequence[Est
         axes.plot(estimate.values, [place] * len(estimate.values), "o", color=INK, **_HOLLOW)
 
 
+def _marker(series: int) -> str:
+    """Return the mark of a series. Where colours repeat, the marks differ."""
+    return MARKERS[(series + series // len(SERIES)) % len(MARKERS)]
+
+
 def _draw_points(axes: Axes, series: int, label: str, points: Sequence[tuple[float, Estimate]], joined: bool) -> None:
-    colour, marker = SERIES[series % len(SERIES)], MARKERS[series % len(MARKERS)]
+    colour, marker = SERIES[series % len(SERIES)], _marker(series)
     x = np.array([at for at, _ in points])
     mean, low, high = (_values([each for _, each in points], field) for field in ("mean", "low", "high"))
     if joined and np.isfinite(mean).sum() >= FEWEST_JOINED:
@@ -286,7 +291,7 @@ def _draw_points(axes: Axes, series: int, label: str, points: Sequence[tuple[flo
 def _draw_line(axes: Axes, series: int, label: str, points: Sequence[tuple[float, Estimate]]) -> None:
     colour, dashes = SERIES[series % len(SERIES)], DASHES[series // len(SERIES) % len(DASHES)]
     joined = len(points) >= FEWEST_JOINED
-    dashes, marker = (dashes, "") if joined else ("", MARKERS[series % len(MARKERS)])
+    dashes, marker = (dashes, "") if joined else ("", _marker(series))
     x = np.array([at for at, _ in points])
     mean, low, high = (_values([each for _, each in points], field) for field in ("mean", "low", "high"))
     axes.plot(x, mean, color=colour, label=short(label), linestyle=dashes, marker=marker)
@@ -334,10 +339,10 @@ def _height(rows: int) -> float:
     return 0.75 + ROW * max(2, rows)
 
 
-def _axis_end(found: Iterable[Estimate]) -> float:
-    """Return the right end of an axis from 0: at least 1, and beyond every mean and interval."""
-    ends = (end for estimate in found for end in (estimate.mean, estimate.high, *estimate.values) if end is not None)
-    return max([1.0, *ends]) * 1.02
+def _axis_ends(found: Sequence[Estimate]) -> tuple[float, float]:
+    """Return the ends of an axis: at most 0 and at least 1, and beyond every mean and interval."""
+    ends = [end for each in found for end in (each.mean, each.low, each.high, *each.values) if end is not None]
+    return min([0.0, *ends]) * 1.05, max([1.0, *ends]) * 1.02
 
 
 def _values(found: Sequence[Estimate], field: str) -> NDArray[np.float64]:
