@@ -54,7 +54,7 @@ class Candidate(Node):
     """The same question or protocol in other words. Left out of documents without any."""
 
 
-class Finding(FrozenModel):
+class StudyResult(FrozenModel):
     """The result of a study as a function of the axes that it reads. A control reads none."""
 
     axes: tuple[Identifier, ...] = Field(max_length=2)
@@ -68,7 +68,7 @@ class Study(Candidate):
     """A study of a subtopic: protocol (its text), hint ladder and result."""
 
     hints: Hints
-    result: Finding
+    result: StudyResult
 
     @cached_property
     def outcomes(self) -> tuple[tuple[str, ...], ...]:
