@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.panel import Panel
 from rich.text import Text
 
 from inquitree_gym.cli.output import (
@@ -35,10 +38,13 @@ from inquitree_gym.trees.load import load_tree
 
 if TYPE_CHECKING:
     from inquitree_gym.authoring.audit import AuditQuestion, AuditResult
+    from inquitree_gym.authoring.findings import Choice, Findings, Quotation
     from inquitree_gym.llm import ChatModel
     from inquitree_gym.trees.schema import Tree
 
 STAGES = ("texts", "edges", "exam")
+
+CHOICES = "[a]ccept, [e]dit, [r]eject, [s]kip, [u]ndo, [q]uit: "
 
 app = typer.Typer()
 
@@ -144,3 +150,125 @@ def rule_counts(rows: Sequence[object]) -> Iterator[list[str]]:
 
     for rule, count in Counter(getattr(row, "rule", "") for row in rows).most_common():
         yield [rule, str(count)]
+
+
+@app.command("review")
+def review_tree(  # noqa: PLR0913  (one parameter per flag)
+    tree: Annotated[Path, typer.Argument(metavar="FILE", help="Tree file.")],
+    page: Annotated[bool, typer.Option("--page", help="Serve a page on this machine instead of the terminal.")] = False,
+    port: Annotated[int, typer.Option(help="Port of the page; 0: a free one.")] = 0,
+    apply: Annotated[bool, typer.Option("--apply", help="Write accepted and edited rows into the tree.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the rows, and decide nothing.")] = False,
+    by: Annotated[str | None, typer.Option(help="Name beside each decision; the user's by default.")] = None,
+    findings_file: Annotated[
+        Path | None, typer.Option("--findings", help="File of the findings; TREE.findings.json by default.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Decide on each row of a tree: accept, edit or reject it. Every decision is saved at once, and can be undone."""
+    from getpass import getuser
+
+    from inquitree_gym.authoring.applying import save_decisions
+    from inquitree_gym.authoring.findings import SOURCES, read_findings, read_quotations, side_file
+
+    if sum((page, apply, show, as_json)) > 1:
+        raise OptionError("--page, --apply, --show and --json exclude each other; give one of them")
+    loaded, file = load_tree(tree), findings_file or side_file(tree)
+    if not file.exists():
+        raise OptionError(f"'{file}' must hold the rows of the review, but there is no such file; run inquitree audit")
+    found, quotations = read_findings(file, loaded), read_quotations(side_file(tree, SOURCES))
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+    elif show:
+        for row in range(len(found.rows)):
+            _print_row(found, row, quotations)
+    elif apply:
+        _apply(tree, loaded, found)
+    else:
+        review = Review(loaded, found, quotations, by or getuser(), partial(save_decisions, file, tree))
+        review.serve(port) if page else review.talk()
+        left = len(review.findings.open_rows)
+        note(f"{file}: {plural(len(found.rows), 'row')}, {left} open")
+
+
+class Review:
+    """A review at the terminal or on a page. ``save`` writes a tree's record, and returns the tree as it is then."""
+
+    def __init__(
+        self, tree: Tree, findings: Findings, quotations: Mapping[str, list[Quotation]], by: str,
+        save: Callable[[Tree, Findings], Tree],
+    ) -> None:  # fmt: skip
+        self.tree, self.findings, self._quotations, self._by, self._save = tree, findings, quotations, by, save
+
+    def keep(self, findings: Findings) -> Tree:
+        """Save a record. Return the tree."""
+        self.tree, self.findings = self._save(self.tree, findings), findings
+        return self.tree
+
+    def serve(self, port: int) -> None:
+        """Serve the page until it is finished, or until Ctrl-C."""
+        from inquitree_gym.authoring.page import ReviewServer
+
+        with ReviewServer(self.tree, self.findings, self._quotations, self._by, self.keep, port) as server:
+            note(f"open {server.address} in your browser; press Ctrl-C to end")
+            with suppress(KeyboardInterrupt):
+                server.serve_forever(0.1)
+
+    def talk(self) -> None:
+        """Ask about each open row at the terminal, until none is left or the input ends."""
+        self.keep(self.findings)  # without an open row, the tree is reviewed now
+        skipped: set[int] = set()
+        while left := [row for row in self.findings.open_rows if row not in skipped]:
+            _print_row(self.findings, left[0], self._quotations)
+            answer = _asked(CHOICES).lower()[:1]
+            try:
+                if answer == "q":
+                    return
+                if answer == "s":
+                    skipped.add(left[0])
+                elif answer == "u":
+                    self.keep(self.findings.undo())
+                elif answer in ("a", "r"):
+                    choice: Choice = "accepted" if answer == "a" else "rejected"
+                    self.keep(self.findings.decide(left[0], choice, self._by))
+                elif answer == "e":
+                    text = _asked("text: ", end="")
+                    self.keep(self.findings.decide(left[0], "edited", self._by, text))
+                else:
+                    note("type a, e, r, s, u or q")
+            except OptionError as error:
+                note(str(error))
+
+
+def _asked(question: str, end: str = "q") -> str:
+    """Return an answer at the terminal, ``end`` at the end of the input."""
+    try:
+        return out.input(Text(question)).strip()
+    except EOFError:
+        return end
+
+
+def _print_row(found: Findings, row: int, quotations: Mapping[str, list[Quotation]]) -> None:
+    finding, decision = found.rows[row], found.states[row]
+    state = "open" if decision is None else f"{decision.choice} by {decision.by}, {decision.at}"
+    head = f"row {row + 1} of {len(found.rows)} · {finding.rule} · {finding.severity} · {finding.node} · {state}"
+    parts = {"text": finding.text, "why": finding.why, "proposal": finding.proposal or ""}
+    lines = [f"{name}: {text}" for name, text in parts.items() if text]
+    lines += [f"source: {each.quotation} ({each.place})" for each in quotations.get(finding.node, ())]
+    if decision and decision.text:
+        lines.append(f"edited: {decision.text}")
+    out.print(Panel(Text("\n".join(lines)), title=Text(head), title_align="left"))
+
+
+def _apply(file: Path, tree: Tree, found: Findings) -> None:
+    """Write the decisions of a review into a tree file, and list what is left and the faults of the result."""
+    from inquitree_gym.authoring.applying import apply_decisions, save_tree
+
+    applied = apply_decisions(tree, found)
+    if applied.tree != tree:
+        save_tree(file, applied.tree)
+    for row, reason in applied.left.items():
+        out.print(Text(f"row {row + 1} is not written: {reason}"))
+    for fault in applied.faults:
+        out.print(Text(f"  {fault.severity} {fault.code} {fault}"))
+    note(f"{file}: {plural(len(applied.written), 'row')} written, version {applied.tree.version}")
