@@ -156,7 +156,7 @@ def rule_counts(rows: Sequence[object]) -> Iterator[list[str]]:
 def review_tree(  # noqa: PLR0913  (one parameter per flag)
     tree: Annotated[Path, typer.Argument(metavar="FILE", help="Tree file.")],
     page: Annotated[bool, typer.Option("--page", help="Serve a page on this machine instead of the terminal.")] = False,
-    port: Annotated[int, typer.Option(help="Port of the page; 0: a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0: a free one.")] = 0,
     apply: Annotated[bool, typer.Option("--apply", help="Write accepted and edited rows into the tree.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the rows, and decide nothing.")] = False,
     by: Annotated[str | None, typer.Option(help="Name beside each decision; the user's by default.")] = None,

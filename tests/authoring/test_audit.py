@@ -19,6 +19,7 @@ from inquitree_gym.errors import AuthoringError, OptionError, TreeError
 from inquitree_gym.llm import Budget, BudgetedChat, ChatModel
 from inquitree_gym.llm.litellm import run_sync
 from inquitree_gym.trees import Tree, dump_tree, load_tree
+from tests.contract.command_line import inquitree
 from tests.servers import REFUSED, SERVER_FAULT, Body, Service, failed
 
 CODE = re.compile(r"\b[TER]\d+-[0-9A-F]{6}\b")
@@ -321,3 +322,23 @@ def test_a_dry_run_asks_nothing(service: Service, tmp_path: Path, monkeypatch: p
 def test_an_unknown_stage_is_named():
     done = run("paper2", "--model", "m", "--stages", "edge")
     assert "got 'edge'" in str(done.exception)
+
+
+def test_the_commands_of_the_page_work_as_they_stand(
+    tree: Tree, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    page = (Path(__file__).parents[2] / "docs" / "review.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ inquitree (.+)$", page, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INQUITREE_CACHE", str(tmp_path / "cache"))
+    service.reply = lambda body: "No."
+    ended = {}
+    for command in commands:
+        here = command.replace(" --max-cost 2", f" --base-url {service.address}").replace("--page", "--page --port -1")
+        ended[command] = inquitree(*here.split(), stdin="")
+        if command.startswith("check"):
+            Path("bread.json").write_text(dump_tree(load_tree("bread.json").model_copy(update={"reviewed": False})))
+    assert {command: done.status for command, done in ended.items() if done.status not in (0, 1)} == {
+        "review bread.json --page": 2,  # without a free port, so that it does not wait
+    }
+    assert load_tree("bread.json").reviewed is True, "no row was left to decide"
