@@ -132,30 +132,30 @@ class _Waves:
             {"role": "user", "content": self._prompts.render(template, **values)},
         ]
         reply = await self._ask(messages)
-        if fault := _fault(reply, model):
+        if fault := reply_fault(reply, model):
             correction = self._prompts.render("disclose_correction", fault=fault)
             messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": correction}]
             reply = await self._ask(messages)
-        if fault := _fault(reply, model):
+        if fault := reply_fault(reply, model):
             raise AuthoringError(
                 f"the model '{self._chat.config['model']}' gave no usable answer to '{template}' about "
                 f"'{self._paper.address}': {fault}; try again, or another model"
             )
-        return model.model_validate_json(_object(reply))
+        return model.model_validate_json(object_in(reply))
 
     async def _ask(self, messages: Sequence[Message]) -> str:
         return strip_thinking((await complete_with_text(self._chat, messages)).text)
 
 
-def _object(reply: str) -> str:
+def object_in(reply: str) -> str:
     """Return the JSON object in a reply, or the whole reply if it has none."""
     found = _OBJECT.search(reply)
     return found.group() if found else reply
 
 
-def _fault(reply: str, model: type[FrozenModel]) -> str:
+def reply_fault(reply: str, model: type[FrozenModel]) -> str:
     """Return the fault of a reply, or an empty string for a valid one."""
-    written = _object(reply)
+    written = object_in(reply)
     try:
         document = json.loads(written)
     except ValueError as error:

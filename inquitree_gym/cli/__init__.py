@@ -18,6 +18,8 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "list": ("tasks", "List all papers of the pool, and the user's tasks."),
         "show": ("tasks", "Draw a task in the terminal, or export it."),
         "check": ("tasks", "Check tasks for faults. Exit with status 1 if there is an error."),
+        "audit": ("reviews", "Let a model look for faults in a tree, and take its exam."),
+        "review": ("reviews", "Decide on each finding about a tree, and write what you accept into it."),
         "schema": ("tasks", "Print the JSON Schema of the files of a kind, for use in editors."),
     },
     "Episodes": {

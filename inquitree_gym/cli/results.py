@@ -29,6 +29,7 @@ from inquitree_gym.cli.output import (
 )
 from inquitree_gym.errors import OptionError
 from inquitree_gym.kinds import kind
+from inquitree_gym.protocols import UNREVIEWED
 from inquitree_gym.results.comparison import differences_table
 from inquitree_gym.results.cutoff import cutoff_table, load_models
 from inquitree_gym.results.load import ScoredRun, no_finished_episode, score_logs
@@ -171,6 +172,8 @@ def report(  # noqa: PLR0913  (one parameter per flag)
         return
     for each in reports:
         _print_report(each, f"{each.kind}: " if len(reports) > 1 else "", every)
+        if each.unreviewed:
+            note(f"{UNREVIEWED}: {', '.join(each.unreviewed)}")
     if not every:
         out.print("--all prints the other tables and explains the columns.")
     note_missing(dict.fromkeys(missing for run in runs for missing in run.missing))

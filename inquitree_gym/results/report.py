@@ -156,6 +156,13 @@ class Report(Generic[D]):
         return [score for run in self.runs for score in run.scores]
 
     @cached_property
+    def unreviewed(self) -> list[str]:
+        """Tasks that a model wrote and that no person has reviewed, by `Score.task`."""
+        of_kind = kind(self.kind).tasks
+        found = {name for run in self.runs for (_, name), task in run.tasks.items() if not of_kind.is_reviewed(task)}
+        return sorted(found)
+
+    @cached_property
     def names(self) -> dict[Player, str]:
         """Agent of each player, with its limit, rules and judge if the report has several."""
         players = list(dict.fromkeys(map(player_of, self.scores)))

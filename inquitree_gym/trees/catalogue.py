@@ -78,6 +78,8 @@ RESTRICTED = tuple(entry.id for entry in CATALOGUE.values() if not entry.distrib
 
 TASK_FORMAT: Literal["projection/1"] = "projection/1"
 """Format of a file that holds a projection task without a tree."""
+SIDE_FILES = (".findings.json", ".sources.json")
+"""Ends of the names of files that belong to a tree file: what may be wrong with it, and quotations of its sources."""
 TREES_VARIABLE = "INQUITREE_TREES"
 """Environment variable that names the folders with user trees, separated as in PATH."""
 
@@ -127,12 +129,13 @@ def builtin_file(tree_id: str) -> Traversable:
 def user_files() -> dict[str, Path]:
     """Return the tree files in the folders of `INQUITREE_TREES`, by file name without suffix. The first folder wins.
 
-    Hidden files and unreadable folders are skipped.
+    Hidden files, `SIDE_FILES` and unreadable folders are skipped.
     """
     found: dict[str, Path] = {}
     for folder in _user_folders():
         for file in map(Path, sorted(glob(os.path.join(escape(folder), "*.json")))):
-            found.setdefault(file.stem, file)
+            if not file.name.endswith(SIDE_FILES):
+                found.setdefault(file.stem, file)
     return found
 
 
