@@ -126,8 +126,8 @@ def two_axes(model: Model, view: View) -> Ints:
 class TwoAgree:
     """Repeats a study until two of its showings agree, then chooses a random new one.
 
-    A showing is the outcome whose belief it raised by the largest factor. One that earlier results rule out is taken for
-    the one that they leave.
+    A showing is the outcome whose belief it raised by the largest factor. One that earlier results rule out is taken
+    for the one that they leave.
     """
 
     def __init__(self) -> None:
