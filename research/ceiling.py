@@ -64,7 +64,7 @@ def open_studies(model: Model, view: View) -> Bools:
     """Return the studies that were not run, can be run now and fit, shape (E, S)."""
     design = model.design
     ready = (missing(design, visited(design, view.runs)) == 0)[:, list(design.homes)]
-    return (view.runs == 0) & ready & (view.left[:, None] >= VISIT)
+    return np.asarray((view.runs == 0) & ready & (view.left[:, None] >= VISIT))
 
 
 def _largest(worth: Floats, mask: Bools) -> Ints:
@@ -73,7 +73,7 @@ def _largest(worth: Floats, mask: Bools) -> Ints:
 
 
 def _repeatable(view: View) -> Bools:
-    return (view.last >= 0) & (view.left >= REPEAT)
+    return np.asarray((view.last >= 0) & (view.left >= REPEAT))
 
 
 def _ran_last(view: View) -> Ints:
@@ -105,9 +105,9 @@ def one_subtopic(model: Model, view: View) -> Ints:
     homes = np.array(model.design.homes)
     can, own = open_studies(model, view), homes[view.last]
     inside = can & (homes == own[:, None]) & (view.last >= 0)[:, None]
-    told = information(model, view.belief) @ np.eye(homes.max() + 1)[homes]
+    told = np.asarray(information(model, view.belief) @ np.eye(homes.max() + 1)[homes], np.float64)
     first = can & (view.last < 0)[:, None]
-    return np.where(view.last < 0, _largest(told[:, homes], first), _largest(view.runs * 0.0, inside))
+    return np.where(view.last < 0, _largest(told[:, homes], first), _largest(np.zeros(view.runs.shape), inside))
 
 
 def alternate(model: Model, view: View) -> Ints:
@@ -126,7 +126,8 @@ def two_axes(model: Model, view: View) -> Ints:
 class TwoAgree:
     """Repeats a study until two of its showings agree, then chooses a random new one.
 
-    A showing is the outcome whose belief it raised by the largest factor.
+    A showing is the outcome whose belief it raised by the largest factor. One that earlier results rule out is taken
+    for the one that they leave.
     """
 
     def __init__(self) -> None:
