@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +39,7 @@ def _docstrings(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
         if base.__module__.startswith("inquitree_gym."):
             source = ast.parse(textwrap.dedent(inspect.getsource(base)))
             body = next(node.body for node in source.body if isinstance(node, ast.ClassDef))
-            for field, after in zip(body, body[1:], strict=False):
+            for field, after in itertools.pairwise(body):
                 if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
                     match after:
                         case ast.Expr(value=ast.Constant(value=str(text))):
