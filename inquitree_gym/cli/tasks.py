@@ -152,9 +152,9 @@ def _mend(name: str, env: str | None) -> None:
 @app.command()
 def schema(env: TaskKindOption = None) -> None:
     """Print the JSON Schema of the files of a kind, for use in editors."""
-    from pydantic import TypeAdapter
+    from inquitree_gym.trees.descriptions import described_schema
 
-    print_json({"$schema": DRAFT, **TypeAdapter(kind(env or DEFAULT_KIND).tasks.schema).json_schema()})
+    print_json({"$schema": DRAFT, **described_schema(kind(env or DEFAULT_KIND).tasks.schema)})
 
 
 def kind_of_task(name: str, env: str | None) -> Kind:

@@ -13,6 +13,7 @@ from inquitree_gym.results.report import build_report
 from inquitree_gym.results.sections import all_sections
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import own_parts
+from inquitree_gym.results.tables import as_csv
 from inquitree_gym.runner import make_study, run_study
 from tests.contract.command_line import inquitree
 
@@ -68,3 +69,9 @@ def test_series_of_one_colour_have_different_marks():
     levels("return", ("level", "return"), {f"a{i}": points for i in range(14)}).draw(axes)
     marks = [(line.get_color(), line.get_marker()) for line in axes.lines if not str(line.get_label()).startswith("_")]
     assert len(set(marks)) == 14
+
+
+def test_headings_of_csv_start_no_formula():
+    (line,) = as_csv(["=cmd|'/C calc'!A1", "agent"], []).splitlines()
+    assert not line.lstrip('"').startswith("=")
+    assert line.endswith(",agent")
