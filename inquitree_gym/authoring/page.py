@@ -26,8 +26,8 @@ HOST = "127.0.0.1"
 MAX_BODY = 100_000
 """Largest request, in bytes."""
 POLICY = (
-    "default-src 'none'; style-src 'nonce-{0}'; script-src 'nonce-{0}'; connect-src 'self'; img-src data:; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'nonce-{0}'; script-src 'nonce-{0}'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 Save = Callable[[Findings], Tree]

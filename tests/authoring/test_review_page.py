@@ -191,8 +191,10 @@ def test_the_page_is_worked_with_keys_alone(tab: Tab, server: ReviewServer, case
 
 
 @pytest.mark.e2e
-def test_an_edit_without_a_text_is_told_on_the_page(tab: Tab, server: ReviewServer, case: Case):
+def test_an_edit_without_a_text_and_a_change_that_is_not_saved_are_told(tab: Tab, server: ReviewServer, case: Case):
     tab.open(server.address)
+    shown(tab, "by('new').value = 'Mine.', by('accept').click()")
+    assert shown(tab, "by('said').textContent").startswith("You changed the text.")
     shown(tab, "go(2), by('edit').click()")
     assert "an edited row must have a text" in shown(tab, "by('said').textContent")
     assert case.findings.decisions == ()
