@@ -64,7 +64,8 @@ def spec_of(name: str) -> QuestionSpec | None:
         return None
     kind, seed, large, hops = found.groups()
     with suppress(OptionError):
-        return question_spec(int(seed), size=2000 if large else 200, kind=f"T{kind}", hops=int(hops) if hops else None)
+        named: TaskType = get_args(TaskType)[int(kind) - 1]
+        return question_spec(int(seed), size=2000 if large else 200, kind=named, hops=int(hops) if hops else None)
     return None
 
 
