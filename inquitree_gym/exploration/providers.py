@@ -13,7 +13,7 @@ from inquitree_gym.errors import InquiTreeError, OptionError, require
 from inquitree_gym.exploration.actions import Test, words_of
 from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.library import NAME, Column, Database, Document, Library, LibrarySpec
-from inquitree_gym.exploration.schema import WebSpec
+from inquitree_gym.exploration.schema import ShelfSpec, WebSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,6 +81,10 @@ def local_library(spec: LibrarySpec | WebSpec) -> LocalLibrary:
     """
     if isinstance(spec, WebSpec):
         raise OptionError("a task on the web must have a provider, got none. Give provider=WebSearch(…) or a Cassette.")
+    if isinstance(spec, ShelfSpec):
+        from inquitree_gym.exploration.shelf import build_shelf
+
+        return LocalLibrary(build_shelf(spec))
     return LocalLibrary(build_library(spec))
 
 

@@ -64,7 +64,7 @@ class ExplorationRuntime:
             return self.prompts.render("exploration_end")
         values: dict[str, object] = {"question": self.task.question, "max_turns": self.rules.max_turns}
         forms = tuple(FORMS[tool] for tool in ALLOWED[self.rules.tools])
-        values["invented"] = isinstance(self.task.library, LibrarySpec)
+        values["invented"] = type(self.task.library) is LibrarySpec
         values["result"] = "" if view is None else view_text(view, forms)
         if state.phase == "answer":
             return self.prompts.render("exploration_limit", **values)

@@ -24,6 +24,19 @@ TaskType = Literal["T1", "T2", "T3", "T4"]
 references, T4 cross-source tables."""
 
 
+class ShelfSpec(LibrarySpec):
+    """Stands for the library of the shipped papers. See `shelf`."""
+
+    seed: int = 0
+    shelf: Literal[1]
+    """Version of the shelf."""
+
+    @property
+    def name(self) -> str:
+        """Name in logs."""
+        return f"shelf-{self.shelf}"
+
+
 class WebSpec(FrozenModel):
     """Stands for a source that this package does not build, such as the web: the `Provider` of the environment."""
 
@@ -118,7 +131,7 @@ class ExplorationTask(FrozenModel):
     version: int = Field(default=1, ge=1)
     canary: Canary = CANARY
     kind: TaskType
-    library: LibrarySpec | WebSpec
+    library: LibrarySpec | ShelfSpec | WebSpec
     """Where the answer stands. A task on the web needs no more than its question and gold beside this."""
     question: Text
     query: Query | TableQuery | TextQuery = UNKNOWN

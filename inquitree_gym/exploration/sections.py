@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import get_args
 
 from inquitree_gym.exploration.failures import Failure, Shown, contradicted, failures, invented, unchecked
-from inquitree_gym.exploration.library import Library
+from inquitree_gym.exploration.library import Library, LibrarySpec
 from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.results import ExplorationDetail
 from inquitree_gym.exploration.schema import ExplorationTask
@@ -179,10 +179,11 @@ def failed(report: ExplorationReport) -> Section | None:
 
 
 def _task(report: ExplorationReport, score: Score[ExplorationDetail]) -> ExplorationTask | None:
-    """Return the task of an episode that was played in its library. None for another source."""
+    """Return the task of an episode in a fictional library. None for another source, which has not the same facts."""
     found = (run.tasks.get((report.kind, score.task)) for run in report.runs)
     task: ExplorationTask | None = next(filter(None, found), None)
-    return task if task is not None and score.detail.provider == task.library.name else None
+    own = task is not None and type(task.library) is LibrarySpec and score.detail.provider == task.library.name
+    return task if own else None
 
 
 def _failures(report: ExplorationReport, played: Played) -> Iterator[tuple[str, tuple[Failure, ...]]]:

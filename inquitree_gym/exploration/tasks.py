@@ -47,6 +47,14 @@ def _synthetic(name: str) -> ExplorationTask:
     )
 
 
+@cache
+def shelf_tasks() -> dict[str, ExplorationTask]:
+    """Return the tasks on the shipped papers by id, in order."""
+    file = resources.files("inquitree_gym").joinpath("exploration", "data", "shelf.jsonl")
+    tasks = map(ExplorationTask.model_validate_json, file.read_text(encoding="utf-8").splitlines())
+    return {task.id: task for task in tasks}
+
+
 def _of_types(*types: str) -> tuple[str, ...]:
     return tuple(task.id for task in frozen_tasks().values() if task.kind in types)
 
@@ -59,9 +67,9 @@ class ExplorationTasks(Tasks[ExplorationTask]):
     columns = ("id", "version", "group", "hops", "title")
 
     def expand(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return ids and paths. ``all`` stands for every frozen task, ``T1`` for those of that type."""
+        """Return ids and paths. ``all`` stands for every frozen task, ``T1`` for a type, ``shelf`` for real papers."""
         types = {name: partial(_of_types, name) for name in FROZEN}
-        return expand_names(names, {"all": partial(_of_types, *FROZEN), **types})
+        return expand_names(names, {"all": partial(_of_types, *FROZEN), "shelf": lambda: tuple(shelf_tasks()), **types})
 
     def load(self, task: TaskLike) -> ExplorationTask:
         """Return a task by id or path, or as it is. ``synthetic-t1-17`` is drawn from its seed.
@@ -74,7 +82,7 @@ class ExplorationTasks(Tasks[ExplorationTask]):
             return task
         if is_path(task):
             return validated(ExplorationTask, read_document(task), str(task))
-        known = frozen_tasks()
+        known = {**frozen_tasks(), **shelf_tasks()} if str(task).startswith("shelf") else frozen_tasks()
         if str(task) in known:
             return known[str(task)]
         file = user_files().get(str(task))
