@@ -122,9 +122,9 @@ def study(
 
 def judged(found: Sequence[Estimate], truth: float) -> tuple[float, float]:
     """Return the bias of estimates, and the share of their intervals that hold the truth."""
-    known = [each for each in found if each.mean is not None and each.low is not None and each.high is not None]
-    bias = float(np.mean([each.mean for each in known])) - truth
-    return bias, float(np.mean([each.low <= truth <= each.high for each in known]))
+    means = [each.mean for each in found if each.mean is not None]
+    held = [each.low <= truth <= each.high for each in found if each.low is not None and each.high is not None]
+    return float(np.mean(means)) - truth, float(np.mean(held))
 
 
 def main(

@@ -108,7 +108,9 @@ def reasoned(
         along = list(beliefs_along(model, showings))
     except OptionError:
         return None
-    belief, doubts, chosen = along[-1], (), ()
+    belief = along[-1]
+    doubts: tuple[float, ...] = ()
+    chosen: tuple[Choice, ...] = ()
     if showings:
         study, outcome = np.array(showings).T
         doubts = tuple(map(float, fake_chances(model, stack(along[1:]), study, outcome)))

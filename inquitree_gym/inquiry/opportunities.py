@@ -61,7 +61,7 @@ def open_studies(episode: Episode[InquiryEvent], design: Design, showings: Seque
     if limit is not None:
         found &= since[:, None] + cost <= limit
     found[np.arange(len(showings)), [study for study, _ in showings]] = True
-    return found
+    return np.asarray(found)
 
 
 def choices_of(
