@@ -132,7 +132,7 @@ class ExplorationTask(FrozenModel):
     canary: Canary = CANARY
     kind: TaskType
     library: LibrarySpec | ShelfSpec | WebSpec
-    """Where the answer stands. A task on the web needs no more than its question and gold beside this."""
+    """Library that holds the answer. A task on the web needs no more than its question and gold beside this."""
     question: Text
     query: Query | TableQuery | TextQuery = UNKNOWN
     asked: tuple[Text, ...] = Field(default=(), max_length=2)
