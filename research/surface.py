@@ -57,8 +57,8 @@ def measure_surface(tasks: output.PapersOption = ALL, seed: Annotated[int, typer
     typer.echo(f"\n| feature | {' | '.join(kinds)} |\n|---{'|--:' * len(kinds)}|")
     for place, name in enumerate(FEATURES):
         types = ([each for each in found if each.kind == kind] for kind in kinds)
-        cells = (f"{auc(own, [each.features[:, place] for each in own]):.3f}" for own in types)
-        typer.echo(f"| {name} | {' | '.join(cells)} |")
+        values = (f"{auc(own, [each.features[:, place] for each in own]):.3f}" for own in types)
+        typer.echo(f"| {name} | {' | '.join(values)} |")
 
 
 def choices(task: ExplorationTask) -> Iterator[Choice]:

@@ -18,7 +18,7 @@ from inquitree_gym.exploration.judging import VERSION
 from inquitree_gym.exploration.library import LibrarySpec, Place
 from inquitree_gym.exploration.providers import Listing, Provider, local_library
 from inquitree_gym.exploration.rules import ALLOWED, ExplorationState, ToolView
-from inquitree_gym.exploration.schema import ExplorationTask
+from inquitree_gym.exploration.schema import ExplorationTask, WebSpec
 from inquitree_gym.exploration.settings import ExplorationRules
 from inquitree_gym.judging.judgement import LOCAL
 from inquitree_gym.log import Turn
@@ -126,10 +126,14 @@ class ExplorationRuntimes(Runtimes[ExplorationTask, ExplorationRules, Exploratio
         return ExplorationRuntimes(self._provider, self._prompts, self._libraries)
 
     def _build(self, about: ExplorationTask, rules: ExplorationRules) -> ExplorationRuntime:
-        library = self._libraries or local_library
-        provider = library(about.library) if self._provider is None else self._provider
+        provider = self._provider or self._library(about.library)
         own = rules if rules.max_turns is not None else rules.override({"max_turns": about.turns})
         return ExplorationRuntime(about, own, provider, self._prompts)
+
+    def _library(self, spec: LibrarySpec | WebSpec) -> Provider:
+        if self._libraries is None or isinstance(spec, WebSpec):
+            return local_library(spec)
+        return self._libraries(spec)
 
 
 class ExplorationRecords(TextRecords[ExplorationTask, ExplorationRules, ExplorationRuntime, ExplorationTransition]):

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from string import ascii_lowercase
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_origin
 
 from inquitree_gym.errors import Fault, OptionError, TreeError, UnknownTreeError, suggest
 from inquitree_gym.trees.catalogue import (
@@ -206,7 +206,7 @@ def _checked() -> dict[str, str]:
 def _constructed(model: type[M], fields: Mapping[str, Any]) -> M:
     annotations = model.model_fields
     values = {name: _value(annotations[name].annotation, value) for name, value in fields.items()}
-    return model.model_construct(set(fields), **values)
+    return cast(M, model.model_construct(set(fields), **values))
 
 
 def _value(annotation: Any, value: Any) -> Any:
