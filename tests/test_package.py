@@ -62,7 +62,8 @@ PUBLIC = {
         "make_judges", "read_judgements",
     },
     "inquitree_gym.authoring": {
-        "PaperSource", "PaperText", "SpringerNature", "disclose", "disclose_paper", "read_paper",
+        "Finding", "Findings", "PaperSource", "PaperText", "SpringerNature", "disclose", "disclose_paper",
+        "read_findings", "read_paper", "write_findings",
     },
     "inquitree_gym.runner": {
         "EpisodeSpec", "ModelSettings", "Outcome", "RunOptions", "RunSummary",

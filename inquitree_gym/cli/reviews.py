@@ -165,7 +165,10 @@ def review_tree(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Decide on each row of a tree: accept, edit or reject it. Every decision is saved at once, and can be undone."""
+    """Decide on each finding about a tree, and write what you accept into it.
+
+    Every decision is saved at once, and can be undone.
+    """
     from getpass import getuser
 
     from inquitree_gym.authoring.applying import save_decisions

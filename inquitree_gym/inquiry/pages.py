@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,12 +12,14 @@ from inquitree_gym.inquiry.events import InquiryEvent
 from inquitree_gym.inquiry.gains import PageBeliefs, page_beliefs
 from inquitree_gym.inquiry.judges.quality import Verdict, evidence_ratios
 from inquitree_gym.inquiry.opportunities import Choice
+from inquitree_gym.inquiry.recall import ESTIMATES
 from inquitree_gym.inquiry.results import COVERAGE, RETURN, SHARE, UNAIDED, EpisodeScore, InquiryDetail
 from inquitree_gym.inquiry.trajectory import exam_score, world_of
 from inquitree_gym.judging.judgement import Judged
 from inquitree_gym.log import Episode
-from inquitree_gym.results.report import KindPages, Report
+from inquitree_gym.results.report import FurtherResult, KindPages, Report
 from inquitree_gym.results.score import KindResults, Measure
+from inquitree_gym.results.summary import as_plain, summary_table
 from inquitree_gym.results.turns import Badge, EpisodeBody, TurnView
 from inquitree_gym.trees import HINT_LEVELS, Tree
 from inquitree_gym.trees.drawing import diagram
@@ -295,6 +297,12 @@ class InquiryPages(KindPages):
     def csvs(self, report: Report[InquiryDetail]) -> Mapping[str, str]:
         """Return vigilance over the course of inquiries, if fakes were shown."""
         return {"-vigilance.csv": sections.vigilance_csv(report)} if sections.vigilance_trends(report) else {}
+
+    def further_results(self, report: Report[InquiryDetail]) -> Iterator[FurtherResult]:
+        """Yield the recall gap."""
+        found = sections.recall_rows(report)
+        rows = list(summary_table(found, ESTIMATES, report.results)) if found else []
+        yield FurtherResult("recall_gap", "Recall gap", [as_plain(row) for row in found], rows)
 
     def view(
         self, episode: Episode[InquiryEvent], task: Tree, judged: Judged, score: EpisodeScore | None

@@ -27,7 +27,7 @@ from inquitree_gym.inquiry.gains import (
 )
 from inquitree_gym.inquiry.judges.quality import Verdict, conclusion_quality, mean_score
 from inquitree_gym.inquiry.observer import design_of
-from inquitree_gym.inquiry.recall import RECALL, RECALL_GAP, RIGHT_ELSEWHERE, RIGHT_THERE, Answer, recall_gap, recalled
+from inquitree_gym.inquiry.recall import Answer, recall_gap, recalled
 from inquitree_gym.inquiry.trajectory import ReadingCounts, Trajectory, check_log, coverage_over_turns, read_trajectory
 from inquitree_gym.inquiry.vigilance import (
     ALL,
@@ -297,7 +297,6 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
     tables: Mapping[str, tuple[str, ...]] = {
         "Results": ("return", OF_ORACLE, "right", "answered", "credit", "coverage", "unaided_coverage"),
         "Gains": (CHOOSING, "information", "reading", "exact_return"),
-        "Recall gap": (RIGHT_THERE, RIGHT_ELSEWHERE, RECALL_GAP, RECALL),
         "Conclusions, by a judge": ("Q", "Q/|C|", "mean S", NORMALISED),
         "Steps": ("coverage_at_3n", "turns", BOUNDS, "stretch", "hints"),
         "Vigilance": ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.inquiry.gains import CHOOSING
-from inquitree_gym.inquiry.recall import RECALL, RECALL_GAP, RIGHT_ELSEWHERE, RIGHT_THERE
+from inquitree_gym.inquiry.recall import ESTIMATES, RECALL_GAP, paired_worlds
 from inquitree_gym.inquiry.results import (
     AGAINST_POSTERIOR,
     CHANGE,
@@ -44,7 +44,7 @@ from inquitree_gym.results.figures import Chart, curves, levels, spreads
 from inquitree_gym.results.report import Report, Section, file_name
 from inquitree_gym.results.sections import curve_of
 from inquitree_gym.results.statistics import Estimate, clustered_mean
-from inquitree_gym.results.summary import axis_name, grouped
+from inquitree_gym.results.summary import SettingSummary, axis_name, grouped
 from inquitree_gym.results.tables import Table, as_csv, counted, linked, make_table
 
 QUARTERS = 4
@@ -219,11 +219,22 @@ def gains(report: InquiryReport) -> Section | None:
     return Section("gains", "Gains by choosing and reading", report.words("gains"), (), (table,), folded)
 
 
+def recall_rows(report: InquiryReport) -> list[SettingSummary]:
+    """Return the settings in which an axis was played both ways under one seed, with the estimates of `recall_gap`."""
+    return [row for row in paired_worlds(report.scores) if row.estimates[RECALL_GAP].trees]
+
+
 def recall(report: InquiryReport) -> Section | None:
     """Return the recall gap. None if no axis was played both ways under one seed."""
-    if not any(row.estimates[RECALL_GAP].trees for row in report.pooled):
+    rows = recall_rows(report)
+    if not rows:
         return None
-    table = report.rows_table("Recall gap", report.pooled, (RIGHT_THERE, RIGHT_ELSEWHERE, RECALL_GAP, RECALL))
+    lines = [
+        (row.agent, row.place or "–", f"{row.episodes:,} ({row.tasks})", *(row.estimates[name] for name in ESTIMATES))
+        for row in rows
+    ]
+    grid = ", ".join(report.grid).replace("_", " ")
+    table = make_table("Recall gap", ("agent", grid, f"n ({report.clusters})", *ESTIMATES), lines, labels=2)
     return Section("recall", "Recall gap", report.words("recall"), (), (table,))
 
 

@@ -23,7 +23,7 @@ from inquitree_gym.rollout import play
 from tests.contract.conftest import CASES, KindCase
 from tests.results.html import HOSTILE, read_page
 
-COMMON = {"leaderboard", "tasks", "comparison", "cutoff", "cost", "missing", "threats", "settings"}
+COMMON = {"leaderboard", "tasks", "comparison", "cost", "missing", "threats", "settings"}
 
 
 def played(case: KindCase) -> Episode[Any]:

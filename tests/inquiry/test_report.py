@@ -59,7 +59,7 @@ def test_the_page_holds_every_section_and_figure(files: list[Path]):
     page = read_page(files[0])
     assert [a["id"] for tag, a in page.tags if tag == "section"] == [
         "leaderboard", "grid", "tasks", "gains", "vigilance", "vigilance-over-time",
-        "turns", "reading", "cutoff", "cost", "missing",
+        "turns", "reading", "cost", "missing",
         "threats", "settings",
     ]  # fmt: skip
     assert len([a["aria-label"] for tag, a in page.tags if tag == "svg"]) == 3 + 3 + 4 + 1 + 1 + 2, "no exam was taken"

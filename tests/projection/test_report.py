@@ -111,7 +111,7 @@ def test_a_report_on_sheets_shows_their_scores_and_those_of_the_probabilities(sh
         files = write_report([load_run(sheets)], tmp_path / "out.html", ReportOptions(paired=True))
     page = read_page(files[0])
     assert [a["id"] for tag, a in page.tags if tag == "section"] == [
-        "leaderboard", "tasks", "comparison", "sheets", "example", "cutoff", "cost", "missing", "threats", "settings",
+        "leaderboard", "tasks", "comparison", "sheets", "example", "cost", "missing", "threats", "settings",
     ]  # fmt: skip
     names = {file.stem for file in files[-2].glob("*.svg")}
     assert names >= {"return", "sheet-score", "sheet-skill", "belief"}

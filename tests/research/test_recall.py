@@ -11,9 +11,16 @@ from typer.testing import CliRunner
 from inquitree_gym.baselines import BayesAgent
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.recall import RECALL, RECALL_GAP, RIGHT_ELSEWHERE, RIGHT_THERE, Answer, recall_gap
+from inquitree_gym.inquiry.recall import (
+    RECALL,
+    RECALL_GAP,
+    RIGHT_ELSEWHERE,
+    RIGHT_THERE,
+    Answer,
+    paired_worlds,
+    recall_gap,
+)
 from inquitree_gym.results import score_episode
-from inquitree_gym.results.summary import summarise
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree, load_tree
 from research.recall import answered, app
@@ -37,12 +44,12 @@ def test_a_setting_has_the_gap_of_its_pairs(trees: list[Tree], minilm: MiniLMEmb
     tree = trees[3]
     envs = [InquiryEnv(tree, embedder=minilm, fake_level=3, world=world) for world in ("actual", "complement")]
     scores = [score_episode(play(env, BayesAgent(tree), seed), tree) for env in envs for seed in range(2)]
-    (row,) = summarise(scores)
+    (row,) = paired_worlds(scores)
     right, wrong = (row.estimates[name].mean for name in (RIGHT_THERE, RIGHT_ELSEWHERE))
     assert right == pytest.approx(sum(score.values["right"] for score in scores[:2]) / 2, abs=0.1)
     assert row.estimates[RECALL_GAP].mean == pytest.approx(right - wrong)
-    assert summarise(scores[:3])[0].estimates[RECALL_GAP].episodes == len(tree.axes), "the third has a pair"
-    assert summarise(scores[:2])[0].estimates[RECALL_GAP].mean is None, "no pair"
+    assert paired_worlds(scores[:3])[0].estimates[RECALL_GAP].episodes == len(tree.axes), "the third has a pair"
+    assert paired_worlds(scores[:2])[0].estimates[RECALL_GAP].mean is None, "no pair"
     drawn = InquiryEnv(tree, embedder=minilm, world="any")
     assert score_episode(play(drawn, BayesAgent(tree), 0), tree).detail.answers == ()
 

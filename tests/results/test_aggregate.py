@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.inquiry.gains import CHOOSING
+from inquitree_gym.inquiry.recall import ESTIMATES
 from inquitree_gym.inquiry.results import (
     AGAINST_POSTERIOR,
     BOUNDS,
@@ -163,6 +164,7 @@ def test_a_row_as_json():
         *REDO_PROBABILITIES,
         *AGAINST_POSTERIOR,
         *CONFLICTS,
+        *ESTIMATES,
         "c",
         "Brier",
         "AUC",

@@ -48,7 +48,7 @@ def test_every_shipped_tree_is_on_record():
 def test_the_schema_describes_fields_by_their_docstrings():
     schema = described_schema(Tree)
     assert schema["properties"]["constants"]["description"].startswith("Findings that hold in every world")
-    assert "A control reads none" not in schema["$defs"]["Finding"]["properties"]["axes"].get("description", "")
+    assert "A control reads none" not in schema["$defs"]["StudyResult"]["properties"]["axes"].get("description", "")
     assert schema["$defs"]["Prerequisite"]["properties"]["because"]["description"].startswith("Reason why")
     assert "description" not in schema["$defs"]["Prerequisite"]["properties"]["id"]
 
