@@ -124,7 +124,7 @@ def recall_gap(episodes: Iterable[tuple[str, int, Sequence[Answer]]]) -> dict[st
 
 
 def paired_worlds(scores: Iterable[Score[InquiryDetail]]) -> list[SettingSummary]:
-    """Return one summary per setting of the episodes that have answers, those in a world and in its complement together.
+    """Return one summary per setting of the episodes that have answers, a world and its complement together.
 
     Reports keep sets of worlds apart. The estimates of `recall_gap` need both sides.
     """

@@ -214,7 +214,7 @@ def test_score_and_report_find_out_what_logs_hold(logs: Path, tmp_path: Path):
     assert found["judged_by"] == "partial v3"
     assert [line["name"] for line in found["differences"]] == ["rising − oracle"]
     assert found["anchoring"][0]["pairs"] == 6
-    written = inquitree("report", logs, "--out", tmp_path / "r.html", "--example", "paper2")
+    written = inquitree("report", logs, "--all", "--out", tmp_path / "r.html", "--example", "paper2")
     assert "Before − after the training cutoff" in written.out
     assert read_page(tmp_path / "r.html").has("section", id="example")
 
