@@ -33,8 +33,8 @@ BENCHMARKS = (
     "doors",
     "accelerator",
 )
-ON_REQUEST = ("embedders",)
-"""Benchmarks that need models made by other commands first."""
+ON_REQUEST = ("embedders", "scaling")
+"""Benchmarks that need models made by other commands first, or the extra ``ray``."""
 PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "pydantic", "sentence-transformers", "transformers", "torch")
 
 

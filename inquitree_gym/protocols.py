@@ -234,3 +234,7 @@ class Judging(Protocol[T_contra]):
 
     def own_judged(self, episode: Any, task: T_contra) -> Any:
         """Return what the kind's own judge says of an episode, as `judging.judgement.Judged`."""
+
+
+Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""The builtin `map` over one sequence, or a function with the same results in the same order."""

@@ -20,6 +20,7 @@ import pytest
 from inquitree_gym import load_tree, make_agent
 from inquitree_gym.authoring.sources import SpringerNature
 from inquitree_gym.cli import harnesses
+from inquitree_gym.cluster import LOCAL, connected
 from inquitree_gym.embeddings import derived, load_embedder
 from inquitree_gym.embeddings.local import MiniLMEmbedder
 from inquitree_gym.errors import InquiTreeError, install_advice
@@ -28,7 +29,6 @@ from inquitree_gym.integrations.trl import TRLSpec
 from inquitree_gym.llm import ChatModel, run_sync
 from inquitree_gym.llm.litellm import load_litellm
 from inquitree_gym.results.figures import Chart
-from inquitree_gym.runner.ray import LOCAL, connected
 from inquitree_gym.trees.drawing import figure
 from research.onnx.graph import export_onnx
 from tests.contract.command_line import inquitree

@@ -27,13 +27,14 @@ from inquitree_gym.cli.output import (
     progress,
     sigterm_as_interrupt,
 )
+from inquitree_gym.cluster import map_on
 from inquitree_gym.errors import OptionError
 from inquitree_gym.kinds import kind
 from inquitree_gym.protocols import UNREVIEWED
 from inquitree_gym.results.comparison import differences_table
 from inquitree_gym.results.cutoff import cutoff_table, load_models
 from inquitree_gym.results.load import ScoredRun, no_finished_episode, score_logs
-from inquitree_gym.results.logs import find_logs, join_logs
+from inquitree_gym.results.logs import Logs, find_logs, join_logs
 from inquitree_gym.results.pages import write_reports
 from inquitree_gym.results.report import Report, ReportOptions, build_reports, shown_of
 from inquitree_gym.results.score import KindResults, Score, disambiguate_agents
@@ -47,6 +48,9 @@ FOLLOW_SECONDS = 2.0
 KindOption = Annotated[
     str | None, typer.Option("--env", help="Only the logs of this kind of environment; every kind by default.")
 ]
+ScoredOnOption = Annotated[
+    str | None, typer.Option("--ray", help="Score on Ray: local, auto, or the address of a cluster.")
+]
 
 app = typer.Typer()
 
@@ -58,11 +62,12 @@ def score(
     paths: LogsArgument,
     judge: ScoredByOption = None,
     env: KindOption = None,
+    ray: ScoredOnOption = None,
     as_json: JsonOption = False,
     **_flags: Any,
 ) -> None:
     """Score every episode from its log."""
-    runs = load_scored(paths, judge, env)
+    runs = load_scored(paths, judge, env, ray)
     formulas = values_by_kind(_kinds(runs), FORMULAS, context.params, given(context))
     results = {name: kind(name).results.with_formulas(of_kind) for name, of_kind in formulas.items()}
     scores = disambiguate_agents(each for run in runs for each in run.scores)
@@ -102,16 +107,23 @@ def score_rows(scores: Sequence[Score[Any]], results: KindResults[Any, Any]) -> 
     return rows
 
 
-def load_scored(paths: Sequence[Path], judge: str | None = None, env: str | None = None) -> list[ScoredRun]:
-    """Read and score the logs under each path with a progress bar, of one kind or of all. See `load_run`."""
+def load_scored(
+    paths: Sequence[Path], judge: str | None = None, env: str | None = None, ray: str | None = None
+) -> list[ScoredRun]:
+    """Read and score the logs under each path with a progress bar, of one kind or of all. See `load_run`, `map_on`."""
     logs = [find_logs(path) for path in distinct(paths)]
     if env is not None:
         logs = [each.of_kind(kind(env).name) for each in logs]
     with progress("scoring", sum(len(each.entries) for each in logs)) as advance:
-        runs = [score_logs(each, lambda spec: advance(spec.task), judge) for each in logs]
+        runs = [_scored(each, lambda spec: advance(spec.task), judge, ray) for each in logs]
     if not any(run.scores for run in runs):
         raise no_finished_episode(runs)
     return runs
+
+
+def _scored(logs: Logs, step: Callable[[EpisodeSpec], None], judge: str | None, ray: str | None) -> ScoredRun:
+    with map_on(ray, logs.path) as mapped:
+        return score_logs(logs, step, judge, mapped)
 
 
 def _kinds(runs: Sequence[ScoredRun]) -> list[str]:
@@ -149,6 +161,7 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     models: CutoffsOption = None,
     judge: ScoredByOption = None,
     env: KindOption = None,
+    ray: ScoredOnOption = None,
     every: Annotated[
         bool,
         typer.Option("--all", help="Print every table and an explanation of the columns, not the first table alone."),
@@ -158,7 +171,7 @@ def report(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Print the results of runs. Values are means over tasks, with a 95 % interval from five of them on."""
     _check_comparison(paired, paths, agents or ())
-    known, runs = load_models(models), load_scored(paths, judge, env)
+    known, runs = load_models(models), load_scored(paths, judge, env, ray)
     tables = [values_by_kind(_kinds(runs), table, context.params, given(context)) for table in (FORMULAS, REPORT)]
     chosen = {name: tables[0][name] | tables[1][name] for name in _kinds(runs)}
     options = ReportOptions(paired, agents or (), known, chosen)

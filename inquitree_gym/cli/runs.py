@@ -35,6 +35,7 @@ from inquitree_gym.cli.output import (
     split,
 )
 from inquitree_gym.cli.plan import show_plan
+from inquitree_gym.cluster import LOCAL
 from inquitree_gym.embeddings.protocol import Device
 from inquitree_gym.envs.text import TextEnv
 from inquitree_gym.errors import InquiTreeError, OptionError
@@ -43,7 +44,6 @@ from inquitree_gym.llm import Budget
 from inquitree_gym.results.summary import as_plain
 from inquitree_gym.rollout import play as play_episode
 from inquitree_gym.runner import RunOptions, RunSummary, StopConditions, StudyConfig, make_study, read_study, run_study
-from inquitree_gym.runner.ray import LOCAL, RayExecutor
 from inquitree_gym.runner.run import Executor, play_episodes
 from inquitree_gym.runner.services import MAX_CONCURRENCY, Services, asked_models, missing_keys
 from inquitree_gym.runs.specs import is_own, judge_options
@@ -194,7 +194,11 @@ def play_study(
     study: StudyConfig, folder: Path, options: RunOptions, budget: Budget, ray: str | None = None
 ) -> RunSummary:
     """Play what is missing of a study, with its progress and its summary on the error stream."""
-    executor: Executor = play_episodes if ray is None else RayExecutor(ray)
+    executor: Executor = play_episodes
+    if ray is not None:
+        from inquitree_gym.runner.ray import RayExecutor
+
+        executor = RayExecutor(ray)
     bar = RunProgress(sum(1 for _ in study.specs()), budget)
     try:
         with sigterm_as_interrupt(), bar.display():

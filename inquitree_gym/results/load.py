@@ -17,6 +17,7 @@ from inquitree_gym.runs.folder import version_name
 
 if TYPE_CHECKING:
     from inquitree_gym.judging.judgement import Judged
+    from inquitree_gym.protocols import Mapped
     from inquitree_gym.runs.specs import EpisodeSpec
 
 
@@ -78,28 +79,26 @@ def load_run(
 
 
 def score_logs(
-    logs: Logs, progress: Callable[[EpisodeSpec], None] | None = None, judge: str | None = None
+    logs: Logs,
+    progress: Callable[[EpisodeSpec], None] | None = None,
+    judge: str | None = None,
+    mapped: Mapped = map,
 ) -> ScoredRun:
-    """Read and score what can be scored, which may be nothing. See `load_run`."""
-    judges: dict[tuple[Path, str], ChosenJudge] = {}
-
-    def judge_of(home: Path, name: str) -> ChosenJudge:
-        if (home, name) not in judges:
-            judges[home, name] = choose_judge(home, judge, name)
-        return judges[home, name]
-
+    """Read and score what can be scored, which may be nothing. See `load_run`; ``mapped`` maps over the logs."""
+    faults: dict[tuple[Path, str], Sequence[str]] = {}
     scored: list[ScoredLog] = []
     missing = list(logs.foreign)
-    for entry in logs.entries:
-        result = score_log(entry, judge_of)
+    for entry, (result, chosen) in zip(logs.entries, mapped(_Scorer(judge), logs.entries), strict=True):
         if isinstance(result, Missing):
             missing.append(result)
         else:
             scored.append(result)
+        if chosen is not None:
+            faults.setdefault((entry.home, chosen.kind), chosen.faults)
         if progress is not None:
             progress(entry.spec)
-    for (_, name), chosen in judges.items():
-        missing += [Missing(JUDGEMENTS, DAMAGED, fault, name) for fault in chosen.faults]
+    for (_, name), of_judge in faults.items():
+        missing += [Missing(JUDGEMENTS, DAMAGED, fault, name) for fault in of_judge]
     return ScoredRun(
         folder=logs.path,
         scores=tuple(log.score for log in scored),
@@ -108,18 +107,37 @@ def score_logs(
     )
 
 
-def score_log(entry: LogEntry, judge_of: Callable[[Path, str], ChosenJudge]) -> ScoredLog | Missing:
-    """Score a finished episode by the judge of its folder and kind."""
-    logged = entry.read()
-    if isinstance(logged, Missing):
-        return logged
-    if logged.missing is not None:
-        return logged.missing
-    try:
-        judged = judge_of(entry.home, logged.kind).judged(entry.file.name, logged.episode, logged.task)
-    except DamagedJudgementError as error:
-        return Missing(entry.name, DAMAGED, str(error), logged.kind)
-    return ScoredLog(_score(logged, judged), logged.task)
+class _Chosen(NamedTuple):
+    """Kind of the judge that was chosen for a log, and the damage in its file."""
+
+    kind: str
+    faults: Sequence[str]
+
+
+class _Scorer:
+    """Scores logs by the judges of their folders and kinds, each chosen once."""
+
+    def __init__(self, judge: str | None) -> None:
+        self._judge = judge
+        self._chosen: dict[tuple[Path, str], ChosenJudge] = {}
+
+    def __call__(self, entry: LogEntry) -> tuple[ScoredLog | Missing, _Chosen | None]:
+        """Score a finished episode. The judge is None for another one."""
+        logged = entry.read()
+        if isinstance(logged, Missing):
+            return logged, None
+        if logged.missing is not None:
+            return logged.missing, None
+        key = entry.home, logged.kind
+        if key not in self._chosen:
+            self._chosen[key] = choose_judge(entry.home, self._judge, logged.kind)
+        judge = self._chosen[key]
+        chosen = _Chosen(logged.kind, judge.faults)
+        try:
+            judged = judge.judged(entry.file.name, logged.episode, logged.task)
+        except DamagedJudgementError as error:
+            return Missing(entry.name, DAMAGED, str(error), logged.kind), chosen
+        return ScoredLog(_score(logged, judged), logged.task), chosen
 
 
 def _score(logged: LoggedEpisode, judged: Judged) -> Score[Any]:

@@ -10,95 +10,25 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import signal
-import socket
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import inquitree_gym
+from inquitree_gym.cluster import LOCAL, MAX_DEATHS, connected, join_machine
 from inquitree_gym.errors import InquiTreeError, OptionError, require
 from inquitree_gym.llm import Budget, Completion, Reservation, SpendingCap
 from inquitree_gym.runner.run import Outcome, RunContext, interleave_models, play_episodes
 from inquitree_gym.runner.services import ERROR_ELSEWHERE, GRACE, INTERRUPTED, RunOptions, asked_models
-from inquitree_gym.runs.folder import marker_file, run_status
+from inquitree_gym.runs.folder import is_locked, log_file, marker_file, run_status
 from inquitree_gym.runs.specs import EpisodeSpec, ModelSettings
 
-LOCAL = "local"
-_TIMEOUT = 10.0
-"""Seconds for a cluster to answer."""
-_CLUSTERED = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""Read by Ray on import. 0 confines a cluster to the loopback address, on every system."""
-_OBJECT_STORE = 100_000_000
-"""Bytes of shared memory of a local cluster, which needs hardly any."""
-
-
-@contextmanager
-def connected(address: str) -> Iterator[None]:
-    """Connect to a cluster during the block. See `RayExecutor.address`. Raise `InquiTreeError` if none can be used."""
-    _check_address(address)
-    before = os.environ.get(_CLUSTERED)
-    if address == LOCAL:
-        os.environ[_CLUSTERED] = "0"
-    try:
-        ray = require("ray", "ray")
-        if ray.is_initialized():
-            yield
-            return
-        try:
-            _connect(ray, address)
-            yield
-        finally:
-            ray.shutdown()
-    finally:
-        os.environ.pop(_CLUSTERED, None)
-        os.environ.update({} if before is None else {_CLUSTERED: before})
-
-
-def _connect(ray: ModuleType, address: str) -> None:
-    local = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE} if address == LOCAL else {}
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise InquiTreeError(
-            f"Ray cannot be reached at '{address}': {error}; give the address of a running cluster, or '{LOCAL}'"
-        ) from error
-    if handler is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)  # Ray's own handler would end the process at once
-    if address == LOCAL and not ip_address(ray.util.get_node_ip_address()).is_loopback:
-        raise InquiTreeError(
-            f"Ray was imported before {_CLUSTERED} could be set to 0, so its cluster would be reachable from other "
-            "machines; set that variable for the whole process, or call ray.init yourself"
-        )
-
-
-def _check_address(address: str) -> None:
-    """Check that something listens at an address, since Ray itself retries for minutes and then ends the process."""
-    host, _, port = address.rpartition(":")
-    if address in (LOCAL, "auto"):
-        return
-    if "/" in host or not host or not port.isdigit():
-        raise OptionError(
-            f"'{address}' is no address of a Ray cluster; give HOST:PORT, auto for the one that runs on this machine, "
-            f"or {LOCAL} for one of its own"
-        )
-    try:
-        socket.create_connection((host, int(port)), _TIMEOUT).close()
-    except OSError as error:
-        raise InquiTreeError(f"no Ray cluster answers at '{address}': {error}; start one, or take '{LOCAL}'") from error
-
-
-MAX_DEATHS = 3
-"""Deaths of workers after which an episode, or the start of a worker, is given up."""
 BATCH = 25
 """Largest batch of episodes that ask no model."""
+NO_CPU = 300.0
+"""Seconds in which a cluster without a processor may get one."""
 _POLL = 0.1
 """Seconds between looks at stop conditions and payments."""
 _BatchResult = tuple[list[Outcome], str, Mapping[str, str], InquiTreeError | None]
@@ -149,7 +79,10 @@ class _WorkerPool:
     def __init__(self, run: RunContext, marker: Path) -> None:
         self._ray: Any = require("ray", "ray")
         self._run = run
-        self._limits = self._ray.remote(num_cpus=0)(_SharedLimits).remote(asked_models(run.study), run.options.budget)
+        on_node: Any = require("ray.util.scheduling_strategies", "ray").NodeAffinitySchedulingStrategy
+        here = on_node(self._ray.get_runtime_context().get_node_id(), soft=False)  # any other node may die first
+        limits = self._ray.remote(num_cpus=0, scheduling_strategy=here)(_SharedLimits)
+        self._limits = limits.remote(asked_models(run.study), run.options.budget)
         self.size = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         threads = -(-run.options.max_concurrency // self.size) + 2  # two more for ``__ray_ready__`` and ``stop``
         actor = self._ray.remote(num_cpus=1, max_concurrency=threads)(RayWorker)
@@ -235,7 +168,7 @@ class _WorkerPool:
                 raise
             except self._ray.exceptions.RayActorError:
                 self._forget(cpu, worker)
-                self._take_back(specs)
+                await self._take_back(specs)
                 continue
             self._pending -= len(specs)
             for outcome in outcomes:
@@ -255,7 +188,7 @@ class _WorkerPool:
                 self._workers.append(self._of_cpu[cpu])
             worker = self._of_cpu[cpu]
             try:
-                await worker.__ray_ready__.remote()
+                await self._wait_ready(worker)
             except self._ray.exceptions.RayActorError as error:
                 self._forget(cpu, worker)
                 self._deaths[cpu] += 1
@@ -266,12 +199,32 @@ class _WorkerPool:
                 self._deaths.pop(cpu, None)
                 return worker
 
+    async def _wait_ready(self, worker: Any) -> None:
+        """Wait for a worker, as long as the cluster has a processor for it or may get one. Raise its error."""
+        ready = asyncio.wrap_future(worker.__ray_ready__.remote().future())
+        while not (await asyncio.wait([ready], timeout=NO_CPU))[0]:
+            if not self._ray.cluster_resources().get("CPU"):
+                ready.cancel()
+                raise InquiTreeError(
+                    f"the Ray cluster has had no processor for {NO_CPU:g} s: its nodes died or left; add a node, and "
+                    "run the same command again to resume"
+                )
+        await ready
+
     def _forget(self, cpu: int, worker: Any) -> None:
         if self._of_cpu.get(cpu) is worker:
             del self._of_cpu[cpu]
 
-    def _take_back(self, specs: Sequence[EpisodeSpec]) -> None:
-        """Settle the complete episodes of a dead worker, and put the others back into the queue."""
+    async def _take_back(self, specs: Sequence[EpisodeSpec]) -> None:
+        """Settle the complete episodes of a dead worker, and put the others back into the queue.
+
+        The processes of a node that died may outlive it for a moment, and write to their logs until then.
+        """
+        deadline = asyncio.get_running_loop().time() + GRACE
+        while any(is_locked(log_file(self._run.folder, spec)) for spec in specs):
+            if asyncio.get_running_loop().time() > deadline:
+                break
+            await asyncio.sleep(_POLL)
         complete = set(run_status(self._run.folder, specs).complete)
         for spec in specs:
             self._deaths[spec] += 1
@@ -290,18 +243,7 @@ class RayWorker:
 
     def __init__(self, run: RunContext, version: str, directory: str, marker: Path) -> None:
         """Join a run. Raise `OptionError` if this machine lacks the driver's release, its directory or the marker."""
-        host = socket.gethostname()
-        if inquitree_gym.__version__ != version:
-            raise OptionError(
-                f"{host} has inquitree-gym {inquitree_gym.__version__}, and the run was started with {version}; "
-                "install the same release on every machine"
-            )
-        if not marker.exists() or not os.path.isdir(directory):
-            raise OptionError(
-                f"{host} does not have the folders '{run.folder}' and '{directory}' as the machine where the run was "
-                "started has them; put them on a file system that all machines share, under the same paths"
-            )
-        os.chdir(directory)
+        join_machine(version, directory, marker)
         self._run = run
 
     def play(self, specs: Sequence[EpisodeSpec]) -> _BatchResult:

@@ -69,6 +69,15 @@ def log_file(folder: str | os.PathLike[str], spec: EpisodeSpec) -> Path:
     return Path(folder) / EPISODES / spec.file_name
 
 
+def is_locked(file: Path) -> bool:
+    """Tell whether a log is being written. See `lock`."""
+    try:
+        with file.open("r+b") as stream:
+            return not lock(stream)
+    except FileNotFoundError:
+        return False
+
+
 class RunManifest(BaseModel):
     """Content of the manifest of a run."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -17,14 +19,16 @@ import pytest
 
 import inquitree_gym
 from inquitree_gym import __version__
+from inquitree_gym.cluster import LOCAL, connected
 from inquitree_gym.errors import BudgetError, InquiTreeError, OptionError
 from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.check import make_study
-from inquitree_gym.runner.ray import LOCAL, MAX_DEATHS, RayExecutor, RayWorker, _RemoteLimits, _SharedLimits, connected
+from inquitree_gym.runner.ray import MAX_DEATHS, RayExecutor, RayWorker, _RemoteLimits, _SharedLimits
 from inquitree_gym.runner.run import RunContext
 from inquitree_gym.runner.services import StopConditions
 from inquitree_gym.runs.folder import load_manifest
+from tests.contract.command_line import Done, inquitree
 from tests.runner.played import TREE, TURNS, episodes, fingerprints, sent_seed, study_of
 from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, WAIT_AT_MOST, Body, Rote, Service, failed
 
@@ -46,13 +50,16 @@ def cluster() -> Iterator[Any]:
         yield ray
 
 
+def processes() -> dict[int, tuple[int, str]]:
+    """Return parent and title of every process."""
+    told = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = (line.split(None, 2) for line in told.splitlines()[1:])
+    return {int(pid): (int(parent), title) for pid, parent, title in rows}
+
+
 def workers() -> list[int]:
     """Return the processes of workers that descend from this one."""
-    told = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    rows = {
-        int(pid): (int(parent), title) for pid, parent, title in (line.split(None, 2) for line in told.splitlines()[1:])
-    }
-    ours = {os.getpid()}
+    rows, ours = processes(), {os.getpid()}
     for _ in range(3):  # Ray's own process is a child, workers are its children
         ours |= {pid for pid, (parent, _) in rows.items() if parent in ours}
     return [pid for pid in ours if pid in rows and rows[pid][1].startswith("ray::RayWorker")]
@@ -88,7 +95,7 @@ def test_a_worker_has_to_see_the_folder_and_be_of_the_same_release(rote: Service
     run, here, marker = RunContext(study_of(rote), tmp_path), os.getcwd(), tmp_path / "marker"
     marker.touch()
     assert RayWorker(run, __version__, here, marker)
-    with pytest.raises(OptionError, match=r"has inquitree-gym .*started with 0\.0\.9; install"):
+    with pytest.raises(OptionError, match=r"has inquitree-gym .*given with 0\.0\.9; install"):
         RayWorker(run, "0.0.9", here, marker)
     for directory, file in ((here, tmp_path / "nothing"), (str(tmp_path / "nowhere"), marker)):
         with pytest.raises(OptionError, match="file system that all machines share"):
@@ -187,6 +194,114 @@ def test_a_killed_worker_loses_no_finished_turn_and_an_episode_that_kills_them_a
     whole, resumed, _ = episodes(tmp_path).values()
     assert [each.text for each in resumed.replies[:-1]] == [each.text for each in whole.replies[:-1]]
     assert resumed.actions[:-1] == whole.actions[:-1], "letters of the exam are those of a seed"
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[Any]:
+    """The head of a cluster of several nodes, without a processor. Its nodes are processes here, on loopback."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # confines it to the loopback address
+        from ray.cluster_utils import Cluster
+
+        made = Cluster(shutdown_at_exit=False)
+        try:
+            add_node(made, cpus=0)
+            yield made
+        finally:
+            made.shutdown()
+
+
+def add_node(head: Any, cpus: int = 1) -> Any:
+    return head.add_node(
+        num_cpus=cpus, object_store_memory=100_000_000, node_ip_address="127.0.0.1", include_dashboard=False
+    )
+
+
+def kill_node(head: Any, node: Any, service: Service) -> None:
+    """Kill a node, and wait until its workers, which outlive it for a moment, have noticed."""
+    (raylet,) = node.all_processes["raylet"]
+    theirs = [pid for pid, (parent, title) in processes().items() if parent == raylet.process.pid and "::" in title]
+    head.remove_node(node, allow_graceful=False)
+    deadline = time.monotonic() + WAIT_AT_MOST
+    while any(processes().get(pid, (0, ""))[1].startswith("ray::") for pid in theirs):
+        assert time.monotonic() < deadline
+        service.wait(0.1)
+
+
+def played_on(
+    head: Any, service: Service, folder: Path, seeds: int, concurrency: int
+) -> subprocess.CompletedProcess[str]:
+    """Play a run by the command line, which gives a cluster without a processor up after a second."""
+    code = "from inquitree_gym.runner import ray; ray.NO_CPU = 1.0; from inquitree_gym.cli import main; main()"
+    model = ("--agent", "llm", "--model", "gpt-4o-mini", "--base-url", service.address, "--papers", "2")
+    where = ("--max-concurrency", str(concurrency), "--seeds", str(seeds), "--out", str(folder), "--ray", head.address)
+    return subprocess.run(
+        [sys.executable, "-c", code, "run", *model, *where], capture_output=True, text=True, timeout=WAIT_AT_MOST
+    )
+
+
+def test_a_node_that_dies_costs_no_episode_and_only_requests_in_flight_are_paid_again(
+    head: Any, rote: Service, tmp_path: Path
+):
+    slots, seeds, play = 4, 6, Rote(TREE)
+    begun, gone, lock, asked = threading.Barrier(slots), threading.Event(), threading.Lock(), Counter[str]()
+    first, second = add_node(head), add_node(head)
+
+    def answer(body: Body) -> str:
+        with lock:
+            asked[json.dumps(body, sort_keys=True)] += 1
+            number = asked.total()
+        if number <= slots:  # all slots play at once, so both nodes do, with half of the slots each
+            begun.wait(WAIT_AT_MOST)
+        if number == 3 * slots:
+            kill_node(head, second, rote)
+            gone.set()
+        elif number > 3 * slots:
+            gone.wait(WAIT_AT_MOST)
+        return play(body)
+
+    rote.reply = answer
+    try:
+        done = played_on(head, rote, tmp_path, seeds, slots)
+    finally:
+        head.remove_node(first)
+    assert done.returncode == 0, done.stderr
+    played = episodes(tmp_path)
+    assert [episode.footer is not None for episode in played.values()] == [True] * seeds
+    assert sum(len(episode.replies) for episode in played.values()) == len(asked) == seeds * TURNS
+    again = asked.total() - len(asked)
+    assert 1 <= again <= slots // 2, "each slot of the dead node had one request in flight"
+
+
+def test_a_cluster_without_a_processor_ends_the_run_and_another_resumes_it(head: Any, rote: Service, tmp_path: Path):
+    only = add_node(head)
+    rote.reply = AtRequest(3, lambda: kill_node(head, only, rote))
+    done = played_on(head, rote, tmp_path, seeds=1, concurrency=1)
+    assert done.returncode == 2, done.stderr
+    assert "the Ray cluster has had no processor for 1 s" in " ".join(done.stderr.split())
+    assert run_study(load_manifest(tmp_path).studies[0], tmp_path).is_complete
+    assert len(rote.requests) == TURNS + 1
+
+
+# Scores
+
+
+def test_scores_and_reports_are_those_without_ray(cluster: Any, tmp_path: Path):
+    run = tmp_path / "run"
+    run_study(make_study(agents=("random", "oracle"), trees=("2", "8"), seeds=5), run)
+    torn = next((run / "episodes").iterdir())
+    torn.write_bytes(torn.read_bytes()[:-40])
+    page = tmp_path / "page"
+
+    def told(*ray: str) -> tuple[Done, Done, dict[str, bytes]]:
+        scored = inquitree("score", run, "--json", *ray)
+        reported = inquitree("report", run, "--all", "--out", page, *ray)
+        return scored, reported, {file.name: file.read_bytes() for file in page.rglob("*") if file.is_file()}
+
+    here = told()
+    assert told("--ray", LOCAL) == here
+    assert len(here[0].json) == 19
+    assert f"not scored: {torn.name}" in here[0].said
 
 
 # What ends
