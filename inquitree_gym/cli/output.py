@@ -24,7 +24,6 @@ from rich.text import Text
 
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.errors import plural as plural
-from inquitree_gym.trees.catalogue import TREES_VARIABLE
 
 if TYPE_CHECKING:
     from inquitree_gym.llm import Budget, MissingKey
@@ -169,11 +168,7 @@ def note_missing(missing: Iterable[Missing]) -> None:
             unfinished.append(each.name)
     if unfinished:
         note(f"missing or torn, and not scored: {_some(unfinished)}; run the study again to finish them")
-    lines["not scored"] += [
-        f"{plural(len(names), 'log')} {error}: {_some(names)}; put that version of it into a folder named by "
-        f"{TREES_VARIABLE}"
-        for error, names in others.items()
-    ]
+    lines["not scored"] += [f"{plural(len(names), 'log')} {error}: {_some(names)}" for error, names in others.items()]
     for kind, texts in lines.items():
         for text in texts[:MAX_NAMES]:
             note(f"{kind}: {text}")

@@ -72,6 +72,8 @@ class ChatModel:
     api_key_env: str | None = None
     """Environment variable that holds the key. None for the provider's own."""
     clock: SystemClock = field(default_factory=SystemClock, repr=False, compare=False)
+    _reached: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    """The model, once its server was reached: one that goes away later may come back."""
 
     def __post_init__(self) -> None:
         faults = [f"{name} must be {expected}, got {getattr(self, name)!r}" for name, expected in self._out_of_range()]
@@ -152,6 +154,10 @@ class ChatModel:
         retry = 0
         while True:
             outcome = await self._try(body)
+            if isinstance(outcome, Completion) or outcome.status is not None:
+                self._reached.add(self.model)
+            elif outcome.refused and not self._reached:
+                raise self._error(dataclasses.replace(outcome, transient=False), retry + 1)
             if isinstance(outcome, Completion):
                 return dataclasses.replace(outcome, seconds=self.clock.now() - started, retries=retry)
             if not outcome.transient or retry == self.retries or (outcome.wait or 0) > LONGEST_REQUESTED_WAIT:
@@ -169,8 +175,9 @@ class ChatModel:
         except TimeoutError:
             return RequestFault(f"no complete response within {self.timeout:g} seconds", transient=True, status=408)
         except openai.OpenAIError as error:
-            sent = "" if key in (None, _NO_KEY) else str(key)
-            return Completion("", "content_filter", {}, None) if is_filtered(error) else read_fault(error, sent)
+            if is_filtered(error):
+                return Completion("", "content_filter", {}, None)
+            return read_fault(error, "" if key in (None, _NO_KEY) else str(key), self.base_url)
         return _read_response(response, self.price(0, 0) is not None)
 
     def _error(self, fault: RequestFault, tries: int) -> ServiceError:

@@ -509,3 +509,27 @@ def test_a_process_says_nothing_of_its_own_ends_by_itself_and_may_fork(service: 
     )  # fmt: skip
     assert (done.returncode, done.stdout.split()) == (0, ["two", "three"]), done.stderr
     assert done.stderr.startswith("end\n"), "litellm tells of a fork, and Python of threads, and neither before it"
+
+
+def test_a_server_that_was_never_there_is_asked_once_and_its_address_is_told():
+    with Service() as service:
+        address = service.address
+    model = ChatModel("openai/anything", base_url=address, clock=Hourglass(), retries=3)
+    with pytest.raises(ServiceError) as caught:
+        now(model)
+    assert str(caught.value).startswith(
+        f"the model 'openai/anything' was asked once and gave no answer: no connection to {address}: refused"
+    )
+    assert "start the server, or correct the address, and run the same command again" in str(caught.value)
+    assert (caught.value.concerns_all, waits(model)) == (True, [])
+
+
+def test_a_server_that_went_away_may_come_back():
+    with Service() as service:
+        model = model_of(service, retries=3)
+        now(model)
+    with pytest.raises(
+        ServiceError, match=f"was asked 4 times and gave no answer: no connection to {service.address}"
+    ) as caught:
+        now(model)
+    assert (caught.value.concerns_all, len(waits(model))) == (False, 3)
