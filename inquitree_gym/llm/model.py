@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from inquitree_gym.errors import OptionError, ServiceError, require
 from inquitree_gym.llm.chat import Completion, Message, is_amount
-from inquitree_gym.llm.litellm import load_litellm, names_secret, submit
+from inquitree_gym.llm.litellm import MIN_SECRET, load_litellm, names_secret, submit
 from inquitree_gym.llm.retry import (
     LONGEST_REQUESTED_WAIT,
     RequestFault,
@@ -169,6 +169,9 @@ class ChatModel:
         """Make one request. Return a fault, since raising it would carry litellm's error, and a key, as its context."""
         litellm, openai = load_litellm(), require("openai", "llm")
         key = self._key()
+        # litellm finds a provider's key itself, usually in the variable of this name.
+        usual = os.environ.get(f"{self._route[1].upper()}_API_KEY", "")
+        sent = "" if key == _NO_KEY else key or usual
         try:
             async with asyncio.timeout(self.timeout):  # litellm's own restarts with each piece of a response
                 response = await litellm.acompletion(**body, api_key=key)
@@ -177,8 +180,8 @@ class ChatModel:
         except openai.OpenAIError as error:
             if is_filtered(error):
                 return Completion("", "content_filter", {}, None)
-            return read_fault(error, "" if key in (None, _NO_KEY) else str(key), self.base_url)
-        return _read_response(response, self.price(0, 0) is not None)
+            return read_fault(error, sent, self.base_url)
+        return _without(sent, _read_response(response, self.price(0, 0) is not None))
 
     def _error(self, fault: RequestFault, tries: int) -> ServiceError:
         if not fault.transient:
@@ -266,6 +269,14 @@ class ChatModel:
                 raise OptionError(f"the model '{self.model}' needs a key: set the environment variable OPENAI_API_KEY")
             return _NO_KEY
         return None
+
+
+def _without(sent: str, outcome: Completion | RequestFault) -> Completion | RequestFault:
+    """Return a completion without the key that was sent. A shorter one may be an ordinary word of a reply."""
+    if isinstance(outcome, RequestFault) or len(sent) < MIN_SECRET:
+        return outcome
+    text, finish_reason = (part.replace(sent, "[key]") for part in (outcome.text, outcome.finish_reason))
+    return dataclasses.replace(outcome, text=text, finish_reason=finish_reason)
 
 
 def _read_response(response: Any, priced: bool) -> Completion | RequestFault:

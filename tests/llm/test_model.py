@@ -362,6 +362,22 @@ def test_the_key_that_was_sent_is_not_repeated_whatever_its_length_and_variable(
     assert key not in str(caught.value)
 
 
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "PLAIN_NAME"])
+def test_a_key_that_a_service_repeats_is_not_kept(
+    variable: str, service: Service, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    own = None if variable == "OPENAI_API_KEY" else variable
+    monkeypatch.setenv(variable, "zq9x7")
+    service.planned.append(failed(401, "Incorrect API key provided: zq9x7"))
+    with pytest.raises(ServiceError, match=r"Incorrect API key provided: \[key\]"):
+        now(model_of(service, api_key_env=own))
+    monkeypatch.setenv(variable, "zq9x7-and-more")
+    service.planned.append(said("You sent zq9x7-and-more.", "\x1b[31mzq9x7-and-more"))
+    reply = now(model_of(service, api_key_env=own))
+    assert (reply.text, reply.finish_reason) == ("You sent [key].", "\x1b[31m[key]")
+    assert capfd.readouterr() == ("", "")
+
+
 @both
 def test_the_key_goes_into_the_header_and_nowhere_else(
     ask: Ask, service: Service, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
