@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,21 +97,6 @@ ScoredByOption = Annotated[
     ),
 ]
 ThresholdOption = Annotated[float | None, typer.Option(help="Threshold τ; the embedder's calibrated one by default.")]
-
-
-def run_app(app: Callable[[], object]) -> None:
-    """Run a typer app. An `InquiTreeError` ends it with one line on the error stream and status 2.
-
-    A character that the encoding of a console or pipe lacks is replaced.
-    """
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
-            stream.reconfigure(errors="replace")
-    try:
-        app()
-    except InquiTreeError as error:
-        note(f"error: {error}")
-        sys.exit(FAILED)
 
 
 def note(text: str) -> None:

@@ -51,7 +51,8 @@ sys.argv = ["inquitree", "--help"]
 try:
     main()
 except SystemExit as left:
-    heavy = {"torch", "transformers", "litellm", "sentence_transformers", "matplotlib"} & set(sys.modules)
+    heavy = {"torch", "transformers", "litellm", "sentence_transformers", "matplotlib", "pydantic", "jinja2", "rich"}
+    heavy &= set(sys.modules)
     print(left.code, sorted(heavy), file=sys.stderr)
 """
 
