@@ -48,13 +48,7 @@ __all__ = [
     "score_episode",
 ]
 
-
-def __dir__() -> list[str]:
-    """Return the public names, which are imported on use."""
-    return [*__all__, "__version__"]
-
-
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "baselines": "Agent make_agent",

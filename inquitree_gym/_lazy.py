@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module ``__getattr__`` for ``package``, with its public names by module of `inquitree_gym`."""
+def lazy(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` for ``package``, with its public names by module of `inquitree_gym`."""
     homes = {name: f"inquitree_gym.{module}" for module, names in modules.items() for name in names.split()}
 
     def find(name: str) -> Any:
@@ -19,4 +19,8 @@ def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
         setattr(sys.modules[package], name, value)
         return value
 
-    return find
+    def names() -> list[str]:
+        module = vars(sys.modules[package])
+        return [*module["__all__"], *({"__version__"} & module.keys())]
+
+    return find, names

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 import inquitree_gym.exploration
-from inquitree_gym.cli import output
+from inquitree_gym.cli import run_app
 from inquitree_gym.exploration.building.citations import draw_texts
 from inquitree_gym.exploration.building.navigation import draw_frozen
 from inquitree_gym.exploration.building.retrieval import draw_retrievals
@@ -29,4 +29,4 @@ def write_frozen(folder: Path = FOLDER) -> None:
 
 
 if __name__ == "__main__":
-    output.run_app(app)
+    run_app(app)

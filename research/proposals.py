@@ -16,7 +16,7 @@ import typer
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from inquitree_gym.cli import output
+from inquitree_gym.cli import output, run_app
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.embeddings.protocol import Vectors, embedded
 from inquitree_gym.embeddings.vectors import Vector
@@ -357,4 +357,4 @@ def _wrong_table(wrong: Sequence[WrongReading]) -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    output.run_app(app)
+    run_app(app)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from inquitree_gym.cli import judge_verb as cli
-from inquitree_gym.cli import output
+from inquitree_gym.cli import output, run_app
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.inquiry.llm_matcher import NONE, LLMReader, Reader, ReaderAnswer, ReaderRequest, model_name
@@ -165,4 +165,4 @@ def _table(found: ReaderAgreement) -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    output.run_app(app)
+    run_app(app)

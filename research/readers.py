@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, TypeAdapter
 from sklearn.linear_model import LogisticRegression
 
-from inquitree_gym.cli.output import err, print_table, run_app
+from inquitree_gym.cli import run_app
+from inquitree_gym.cli.output import err, print_table
 from inquitree_gym.inquiry.exam import draw_layout, exam_of
 from inquitree_gym.inquiry.observer import Design, believe, design_of, fake_chances, observe
 from inquitree_gym.inquiry.vigilance import Counts

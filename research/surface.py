@@ -13,7 +13,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from inquitree_gym.cli import output
+from inquitree_gym.cli import output, run_app
 from inquitree_gym.exploration.library import Document
 from inquitree_gym.exploration.proofs import answers, near_misses
 from inquitree_gym.exploration.providers import local_library
@@ -115,4 +115,4 @@ def auc(found: Sequence[Choice], scores: Sequence[NDArray[np.float64]]) -> float
 
 
 if __name__ == "__main__":
-    output.run_app(app)
+    run_app(app)

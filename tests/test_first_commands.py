@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
+
+import pytest
 
 import inquitree_gym
 from tests.contract.command_line import inquitree
@@ -22,3 +25,9 @@ def test_the_package_runs_as_a_module():
 def test_completion_finds_the_public_names_and_no_module():
     assert set(dir(inquitree_gym)) == {*inquitree_gym.__all__, "__version__"}
     assert {"play", "make_agent", "load_tree", "InquiryEnv"} <= set(dir(inquitree_gym))
+
+
+@pytest.mark.parametrize("name", ["baselines", "embeddings", "envs", "inquiry.engine", "results", "trees", "wrappers"])
+def test_completion_finds_the_names_of_a_part_before_they_are_used(name: str):
+    package = import_module(f"inquitree_gym.{name}")
+    assert dir(package) == sorted(package.__all__)

@@ -58,7 +58,7 @@ __all__ = [
     "sb3_policy",
 ]
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "baselines.agent": "Agent Ask BaselineAgent HumanAgent ModelAgent ReplayAgent",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +13,7 @@ from typer.core import TyperGroup
 from typer.models import TyperInfo
 
 from inquitree_gym import __version__
-from inquitree_gym.cli.output import run_app
+from inquitree_gym.errors import InquiTreeError
 from inquitree_gym.kinds import kinds
 
 VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -110,6 +112,23 @@ def _all(
     ] = False,
 ) -> None:
     """Play, run and score InquiTree's research environments."""
+
+
+def run_app(app: Callable[[], object]) -> None:
+    """Run a typer app. An `InquiTreeError` ends it with one line on the error stream and status 2.
+
+    A character that the encoding of a console or pipe lacks is replaced.
+    """
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="replace")
+    try:
+        app()
+    except InquiTreeError as error:
+        from inquitree_gym.cli.output import FAILED, note
+
+        note(f"error: {error}")
+        sys.exit(FAILED)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +23,6 @@ from rich.text import Text
 
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.errors import plural as plural
-from inquitree_gym.trees.catalogue import TREES_VARIABLE
 
 if TYPE_CHECKING:
     from inquitree_gym.llm import Budget, MissingKey
@@ -101,21 +99,6 @@ ScoredByOption = Annotated[
 ThresholdOption = Annotated[float | None, typer.Option(help="Threshold τ; the embedder's calibrated one by default.")]
 
 
-def run_app(app: Callable[[], object]) -> None:
-    """Run a typer app. An `InquiTreeError` ends it with one line on the error stream and status 2.
-
-    A character that the encoding of a console or pipe lacks is replaced.
-    """
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
-            stream.reconfigure(errors="replace")
-    try:
-        app()
-    except InquiTreeError as error:
-        note(f"error: {error}")
-        sys.exit(FAILED)
-
-
 def note(text: str) -> None:
     """Print a line on the error stream."""
     err.print(Text(text), soft_wrap=True)
@@ -169,11 +152,7 @@ def note_missing(missing: Iterable[Missing]) -> None:
             unfinished.append(each.name)
     if unfinished:
         note(f"missing or torn, and not scored: {_some(unfinished)}; run the study again to finish them")
-    lines["not scored"] += [
-        f"{plural(len(names), 'log')} {error}: {_some(names)}; put that version of it into a folder named by "
-        f"{TREES_VARIABLE}"
-        for error, names in others.items()
-    ]
+    lines["not scored"] += [f"{plural(len(names), 'log')} {error}: {_some(names)}" for error, names in others.items()]
     for kind, texts in lines.items():
         for text in texts[:MAX_NAMES]:
             note(f"{kind}: {text}")

@@ -38,16 +38,18 @@ from inquitree_gym.cli.plan import show_plan
 from inquitree_gym.cluster import LOCAL
 from inquitree_gym.embeddings.protocol import Device
 from inquitree_gym.envs.text import TextEnv
-from inquitree_gym.errors import InquiTreeError, OptionError
-from inquitree_gym.kinds import DEFAULT_KIND, kind
+from inquitree_gym.errors import InquiTreeError, LogError, OptionError
+from inquitree_gym.kinds import DEFAULT_KIND, Kind, kind
 from inquitree_gym.llm import Budget
 from inquitree_gym.results.summary import as_plain
 from inquitree_gym.rollout import play as play_episode
 from inquitree_gym.runner import RunOptions, RunSummary, StopConditions, StudyConfig, make_study, read_study, run_study
 from inquitree_gym.runner.run import Executor, play_episodes
 from inquitree_gym.runner.services import MAX_CONCURRENCY, Services, asked_models, missing_keys
+from inquitree_gym.runs.folder import keep_task
 from inquitree_gym.runs.specs import is_own, judge_options
 from inquitree_gym.runs.study import ALL, validated
+from inquitree_gym.trees.catalogue import is_path
 
 RUN_FLAGS = {
     "study_file", "out_folder", "max_concurrency", "max_cost", "max_total_tokens", "max_minutes", "cache", "device",
@@ -116,6 +118,8 @@ def play(
     loaded = played.tasks.load(study.trees[0])
     made = played.play.maker(study.settings, Services(study.prompts_name))(loaded)
     options = study.settings.options(dict(study.cells[0]), loaded)
+    if log is not None and is_path(task):
+        _keep(log.parent, played, loaded)
     try:
         episode = play_episode(made, HumanAgent(_Person(made)), seed, file=log, options=options)
     except (KeyboardInterrupt, EOFError):
@@ -124,6 +128,14 @@ def play(
     if episode.footer is not None:
         out.print(f"\n{episode.footer.observation}")
         out.print(f"Your score is {episode.footer.episode_return:.2f} after {plural(len(episode.turns), 'turn')}.")
+
+
+def _keep(folder: Path, played: Kind, task: Any) -> None:
+    """Copy the file that is played beside its log, which is scored with it. Raise `LogError` if that fails."""
+    try:
+        keep_task(folder, played, task)
+    except OSError as error:
+        raise LogError(f"cannot write to '{folder}': {error.strerror}; name a log in another folder") from error
 
 
 @app.command()

@@ -30,7 +30,7 @@ __all__ = [
     "tree_vectors",
 ]
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "embeddings.derived": "OnnxEmbedder StaticEmbedder",

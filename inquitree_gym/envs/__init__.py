@@ -31,7 +31,7 @@ __all__ = [
     "Transition",
 ]
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "envs.spaces": "FreeText",

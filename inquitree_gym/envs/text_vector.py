@@ -110,7 +110,8 @@ class TextVectorEnv(SyncVectorEnv):
 
     def _check(self, actions: Sequence[str]) -> None:
         """Check all actions before any environment takes its turn. Finished ones ignore theirs."""
-        if isinstance(actions, str) or not hasattr(actions, "__len__") or len(actions) != self.num_envs:
+        listed = isinstance(actions, Sequence | np.ndarray) and not isinstance(actions, str) and np.ndim(actions) != 0
+        if not listed or len(actions) != self.num_envs:
             raise ActionError(f"actions must be {self.num_envs} strings, one for each environment, got {actions!r:.80}")
         over = self._autoreset_envs
         if self.autoreset_mode == AutoresetMode.DISABLED and over.any():

@@ -39,7 +39,7 @@ __all__ = [
     "read_judgements",
 ]
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "judging.judgement": "AsyncJudge InProcessJudge Judgement JudgeReply",

@@ -44,7 +44,7 @@ __all__ = [
     "strip_thinking",
 ]
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "llm.cache": "CachedChat ReplyCache",

@@ -8,6 +8,7 @@ background thread, and a bridge to it for synchronous callers.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import threading
@@ -19,6 +20,8 @@ from typing import Any, TypeVar
 
 from inquitree_gym.errors import require
 
+MIN_SECRET = 8
+"""Characters from which a key is recognised in any text."""
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx)[-_]|AIza)[\w*-]{8,}|(?<=\bbearer )\S+", re.IGNORECASE)
 
@@ -35,7 +38,9 @@ def load_litellm() -> Any:
 
 @cache
 def _hush() -> None:
-    """Ignore a warning of pydantic about the response types of litellm."""
+    """Silence warnings about responses: pydantic's about their types, and litellm's own, which repeat their texts."""
+    if "LITELLM_LOG" not in os.environ:
+        logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", "Items? .* using the `ReadOnly` qualifier", UserWarning)
 
 
@@ -54,7 +59,7 @@ def scrub(text: str, sent: str = "") -> str:
 
 def _without_secrets_of_environment(text: str) -> str:
     for name, value in os.environ.items():
-        if len(value) >= 8 and names_secret(name):
+        if len(value) >= MIN_SECRET and names_secret(name):
             text = text.replace(value, f"[{name}]")
     return text
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from inquitree_gym.errors import OptionError, ServiceError, require
 from inquitree_gym.llm.chat import Completion, Message, is_amount
-from inquitree_gym.llm.litellm import load_litellm, names_secret, submit
+from inquitree_gym.llm.litellm import MIN_SECRET, load_litellm, names_secret, submit
 from inquitree_gym.llm.retry import (
     LONGEST_REQUESTED_WAIT,
     RequestFault,
@@ -72,6 +72,8 @@ class ChatModel:
     api_key_env: str | None = None
     """Environment variable that holds the key. None for the provider's own."""
     clock: SystemClock = field(default_factory=SystemClock, repr=False, compare=False)
+    _reached: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    """The model, once its server was reached: one that goes away later may come back."""
 
     def __post_init__(self) -> None:
         faults = [f"{name} must be {expected}, got {getattr(self, name)!r}" for name, expected in self._out_of_range()]
@@ -152,6 +154,10 @@ class ChatModel:
         retry = 0
         while True:
             outcome = await self._try(body)
+            if isinstance(outcome, Completion) or outcome.status is not None:
+                self._reached.add(self.model)
+            elif outcome.refused and not self._reached:
+                raise self._error(dataclasses.replace(outcome, transient=False), retry + 1)
             if isinstance(outcome, Completion):
                 return dataclasses.replace(outcome, seconds=self.clock.now() - started, retries=retry)
             if not outcome.transient or retry == self.retries or (outcome.wait or 0) > LONGEST_REQUESTED_WAIT:
@@ -163,15 +169,19 @@ class ChatModel:
         """Make one request. Return a fault, since raising it would carry litellm's error, and a key, as its context."""
         litellm, openai = load_litellm(), require("openai", "llm")
         key = self._key()
+        # litellm finds a provider's key itself, usually in the variable of this name.
+        usual = os.environ.get(f"{self._route[1].upper()}_API_KEY", "")
+        sent = "" if key == _NO_KEY else key or usual
         try:
             async with asyncio.timeout(self.timeout):  # litellm's own restarts with each piece of a response
                 response = await litellm.acompletion(**body, api_key=key)
         except TimeoutError:
             return RequestFault(f"no complete response within {self.timeout:g} seconds", transient=True, status=408)
         except openai.OpenAIError as error:
-            sent = "" if key in (None, _NO_KEY) else str(key)
-            return Completion("", "content_filter", {}, None) if is_filtered(error) else read_fault(error, sent)
-        return _read_response(response, self.price(0, 0) is not None)
+            if is_filtered(error):
+                return Completion("", "content_filter", {}, None)
+            return read_fault(error, sent, self.base_url)
+        return _without(sent, _read_response(response, self.price(0, 0) is not None))
 
     def _error(self, fault: RequestFault, tries: int) -> ServiceError:
         if not fault.transient:
@@ -259,6 +269,14 @@ class ChatModel:
                 raise OptionError(f"the model '{self.model}' needs a key: set the environment variable OPENAI_API_KEY")
             return _NO_KEY
         return None
+
+
+def _without(sent: str, outcome: Completion | RequestFault) -> Completion | RequestFault:
+    """Return a completion without the key that was sent. A shorter one may be an ordinary word of a reply."""
+    if isinstance(outcome, RequestFault) or len(sent) < MIN_SECRET:
+        return outcome
+    text, finish_reason = (part.replace(sent, "[key]") for part in (outcome.text, outcome.finish_reason))
+    return dataclasses.replace(outcome, text=text, finish_reason=finish_reason)
 
 
 def _read_response(response: Any, priced: bool) -> Completion | RequestFault:

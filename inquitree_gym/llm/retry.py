@@ -6,6 +6,7 @@ import asyncio
 import math
 import re
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ MAX_MESSAGE = 300
 _TRANSIENT = {408, 425, 429}
 _FILTERED = {"content_filter", "content_policy_violation"}
 _CHECK = "check the settings of the model"
+_START = "start the server, or correct the address, and run the same command again"
 _ADVICE = {
     401: "check the key in the provider's environment variable",
     403: "check that the key may use this model",
@@ -65,12 +67,25 @@ class RequestFault:
     """Seconds that the service asks to wait."""
     advice: str = _CHECK
     """Advice for a fault that is not transient."""
+    refused: bool = False
+    """True if nothing listens at the address."""
 
 
-def read_fault(error: Exception, key: str = "") -> RequestFault:
-    """Return the fault behind an error of litellm. ``key`` is the one that was sent, if it is known."""
+def read_fault(error: Exception, key: str = "", address: str | None = None) -> RequestFault:
+    """Return the fault behind an error of litellm.
+
+    Args:
+        error: the error.
+        key: the key that was sent, if it is known.
+        address: the address of the server. None for the provider's own.
+    """
     from inquitree_gym.llm.litellm import scrub
 
+    if (cause := _connection_error(error)) is not None:
+        refused = isinstance(cause, ConnectionRefusedError)
+        reason = "refused, since nothing listens there" if refused else scrub(str(cause), key)
+        message = f"no connection to {address or 'its provider'}: {_shortened(reason)}"
+        return RequestFault(message, transient=True, refused=refused, advice=_START)
     status = getattr(error, "status_code", None)
     message = _shortened(scrub(str(error), key))
     if _code(error) == "insufficient_quota":
@@ -79,6 +94,13 @@ def read_fault(error: Exception, key: str = "") -> RequestFault:
         return RequestFault(message, status=status, advice="give the agent a smaller context")
     transient = status is None or status >= 500 or status in _TRANSIENT
     return RequestFault(message, transient, status, requested_wait(_headers(error)), _ADVICE.get(status or 0, _CHECK))
+
+
+def _connection_error(error: BaseException | None) -> OSError | None:
+    """Return the system's error behind an error of litellm. None if there was a connection."""
+    while error is not None and not isinstance(error, ConnectionError | socket.gaierror):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def is_filtered(error: Exception) -> bool:

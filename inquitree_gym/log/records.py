@@ -217,6 +217,13 @@ class Footer(JsonlRecord):
     judge: dict[str, Any] | None = None
     """Judge of the reward: its name, version and settings. None for an episode that did not conclude."""
 
+    @field_validator("judge")
+    @classmethod
+    def _check_judge(cls, judge: dict[str, Any] | None) -> dict[str, Any] | None:
+        if judge is not None and not isinstance(judge.get("name"), str):
+            raise ValueError("must have a name")
+        return judge
+
 
 Record = Header | Reply | Turn[Any] | Failure | Footer
 

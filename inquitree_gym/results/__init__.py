@@ -42,7 +42,7 @@ __all__ = [
     "write_report",
 ]
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "inquiry.results": "EpisodeScore",

@@ -20,6 +20,7 @@ from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, Header, TaskRef, has_header, read_episode, read_header
 from inquitree_gym.runs.folder import EPISODES, MANIFEST, kept_task, load_manifest, log_file
 from inquitree_gym.runs.specs import EpisodeSpec, cell_of
+from inquitree_gym.trees.catalogue import TREES_VARIABLE
 
 LOG_SUFFIX = ".jsonl"
 OTHER_TASK = "other task"
@@ -44,9 +45,9 @@ class Missing:
 class TaskFinder:
     """The tasks of the logs of one folder, by kind, id and digest."""
 
-    def __init__(self, run: Path | None = None) -> None:
-        """Look in the folder ``run``, which holds copies of its tasks, then by id."""
-        self._run = run
+    def __init__(self, folder: Path) -> None:
+        """Look among the copies of tasks in a folder of logs or of a run, then by id."""
+        self._folder = folder
         self._loaded: dict[TaskRef, Any] = {}
         self._errors: dict[TaskRef, str] = {}
 
@@ -54,7 +55,7 @@ class TaskFinder:
         """Return the task with this id and digest. Raise `LogError` if it was not found."""
         if ref not in self._loaded and ref not in self._errors:
             try:
-                copy = self._copy_in_run(ref)
+                copy = self._copy_beside(ref)
                 self._loaded[ref] = self._by_id(ref) if copy is None else copy
             except LogError as error:
                 self._errors[ref] = str(error)
@@ -74,11 +75,14 @@ class TaskFinder:
             if task.digest == ref.digest:
                 return task
             installed = f"; the {tasks.noun} at hand has {task.digest[:12]}"
-        raise LogError(f"was played on {ref.id} with digest {ref.digest[:12]}, which is not at hand{installed}")
+        raise LogError(
+            f"was played on {ref.id} with digest {ref.digest[:12]}, which is not at hand{installed}; put that version "
+            f"of it into a folder named by {TREES_VARIABLE}"
+        )
 
-    def _copy_in_run(self, ref: TaskRef) -> Any | None:
+    def _copy_beside(self, ref: TaskRef) -> Any | None:
         try:
-            return None if self._run is None else kept_task(kind(ref.kind), self._run, ref.id, ref.digest)
+            return kept_task(kind(ref.kind), self._folder, ref.id, ref.digest)
         except TreeError as error:
             raise LogError(f"was played on {ref.id}, whose copy is damaged: {str(error).splitlines()[0]}") from None
 
@@ -200,7 +204,8 @@ def find_logs(path: AnyLogs) -> Logs:
             subfolders[:] = sorted(set(subfolders) - {JUDGEMENTS})
             _add_files(found, Path(folder), (name for name in sorted(files) if name.endswith(LOG_SUFFIX)))
     else:
-        _add_file(found, found.path, found.path.resolve().parent, TaskFinder())
+        home = found.path.resolve().parent
+        _add_file(found, found.path, home, TaskFinder(home))
     if not found.entries and not found.foreign:
         found.foreign.append(Missing(found.path.name, NO_LOG, f"'{found.path}' holds no episode log"))
     return found
@@ -241,7 +246,7 @@ def _add_run(found: Logs, folder: Path) -> bool:
 
 
 def _add_files(found: Logs, folder: Path, names: Iterator[str]) -> None:
-    shelf = TaskFinder()
+    shelf = TaskFinder(folder)
     for name in names:
         _add_file(found, folder / name, folder, shelf)
 

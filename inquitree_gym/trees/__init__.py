@@ -37,7 +37,7 @@ __all__ = [
     "user_files",
 ]
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "errors": "Fault",

@@ -20,7 +20,7 @@ __all__ = [
     "VectorRewardShaping",
 ]
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "inquiry.actions": "MenuActions EmbeddingObservation",

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from inquitree_gym.cli.output import err, out, run_app
+from inquitree_gym.cli import run_app
+from inquitree_gym.cli.output import err, out
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.embeddings.derived import SOURCES, made_folder
 from research.onnx.graph import COMPARED, LONGEST, export_onnx

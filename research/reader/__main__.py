@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from inquitree_gym.cli.output import err, progress, run_app
+from inquitree_gym.cli import run_app
+from inquitree_gym.cli.output import err, progress
 from inquitree_gym.embeddings.local import adapter_file, find_device, minilm_folder
 from inquitree_gym.embeddings.protocol import Device
 from inquitree_gym.trees import Tree

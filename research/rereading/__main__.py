@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from inquitree_gym.cli import run_app
 from inquitree_gym.cli.output import (
     JsonOption,
     LogArgument,
@@ -18,7 +19,6 @@ from inquitree_gym.cli.output import (
     print_json,
     print_table,
     progress,
-    run_app,
     write,
 )
 from inquitree_gym.embeddings import load_embedder

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from inquitree_gym.cli.output import JsonOption, err, out, print_json, print_table, progress, run_app
+from inquitree_gym.cli import run_app
+from inquitree_gym.cli.output import JsonOption, err, out, print_json, print_table, progress
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.embeddings.derived import SOURCES, made_folder
 from inquitree_gym.kinds import kind

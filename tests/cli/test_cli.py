@@ -51,7 +51,8 @@ sys.argv = ["inquitree", "--help"]
 try:
     main()
 except SystemExit as left:
-    heavy = {"torch", "transformers", "litellm", "sentence_transformers", "matplotlib"} & set(sys.modules)
+    heavy = {"torch", "transformers", "litellm", "sentence_transformers", "matplotlib", "pydantic", "jinja2", "rich"}
+    heavy &= set(sys.modules)
     print(left.code, sorted(heavy), file=sys.stderr)
 """
 
@@ -295,6 +296,28 @@ def test_who_leaves_can_go_on_with_the_same_command(moves: list[str], tmp_path: 
     assert read_episode(file).fingerprint == read_episode(whole).fingerprint
 
 
+def test_the_log_of_a_file_is_scored_with_the_copy_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    inquitree("new", "mine")
+    typed = script("draw conclusion", "1. Nothing.", "1 A")
+    assert inquitree("play", "mine.json", "--log", "logs/one.jsonl", stdin=typed).status == 0
+    Path("mine.json").unlink()
+    for given in ("logs", "logs/one.jsonl"):
+        (score,) = inquitree("score", given, "--json").json
+        assert (score["task"], score["agent"]) == ("mine", "human")
+    assert inquitree("view", "logs/one.jsonl").status == 0
+    (copy,) = Path("logs/tasks").iterdir()
+    copy.unlink()
+    for verb in ("score", "view"):
+        done = inquitree(verb, "logs/one.jsonl")
+        assert done.status == 2
+        assert "which is not at hand; put that version of it into a folder named by INQUITREE_TREES" in done.said
+    Path("logs/tasks").rmdir()
+    Path("logs/tasks").write_text("")
+    done = inquitree("play", copy.as_posix(), "--log", "logs/two.jsonl", stdin=typed)
+    assert done.status == 2
+
+
 # run, score, report
 
 
@@ -442,6 +465,21 @@ def test_match_reads_designs_and_replies_to_results():
     assert (found["state"], found["subtopic"], found["nearest"][0]["id"]) == ("subtopic", "s3", study.id)
     assert inquitree("match", 12, "draw_conclusion", "--result").out == "decision: draw_conclusion\n"
     assert inquitree("match", 12, "?!", "--result").out == "not accepted: the text holds nothing that could be read\n"
+
+
+@pytest.mark.weights
+def test_match_reads_every_line_of_the_standard_input():
+    study = load_tree("paper12").subtopics[2].studies[0]
+    typed = f"{study.text}\n\nWill it rain?\ndraw conclusion\n"
+    found = inquitree("match", 12, "--subtopic", "s3", "--json", stdin=typed).json
+    assert [each["text"] for each in found] == [study.text, "Will it rain?", "draw conclusion"]
+    assert [each["accepted"] for each in found[:2]] == [True, False]
+    assert {"text": study.text, **inquitree("match", 12, study.text, "--subtopic", "s3", "--json").json} == found[0]
+    said = flat(inquitree("match", 12, "--subtopic", "s3", stdin=typed).out)
+    assert "2 of 3 actions read" in said
+    assert re.search(rf" {study.id} {study.id} 1\.000 ", said)
+    assert re.search(r" – s3\w -?0\.\d{3} Will it rain\?", said)
+    assert re.search(r" draw_conclusion .*draw conclusion", said)
 
 
 # new

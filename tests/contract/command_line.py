@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from inquitree_gym.cli import main
-from inquitree_gym.cli.output import run_app
+from inquitree_gym.cli import main, run_app
 from inquitree_gym.log import Episode, read_episode
 from tests.contract.conftest import KindCase
 

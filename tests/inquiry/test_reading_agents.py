@@ -240,6 +240,19 @@ def test_an_echo_repeats_hints_and_nothing_else(minilm: MiniLMEmbedder):
     assert all(turn.action in hints and turn.action in turn.observation for turn in told)
 
 
+@pytest.mark.parametrize("name", ["paper1", "paper24"])
+def test_an_echo_ends_without_a_turn_limit(name: str, minilm: MiniLMEmbedder):
+    tree = load_tree(name)
+    agent, env = EchoAgent(tree), InquiryEnv(tree, embedder=minilm, max_turns=None)
+    observation, info = env.reset(seed=0)
+    agent.reset(0)
+    for _ in range(9 * 4 * len(tree.subtopics)):
+        observation, _, terminated, truncated, info = env.step(agent.act(observation, info))
+        if terminated or truncated:
+            break
+    assert terminated
+
+
 def test_agents_that_recognise_results_need_no_privileges():
     tree = load_tree("paper2")
     agents: list[BaselineAgent] = [

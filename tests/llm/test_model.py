@@ -362,6 +362,22 @@ def test_the_key_that_was_sent_is_not_repeated_whatever_its_length_and_variable(
     assert key not in str(caught.value)
 
 
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "PLAIN_NAME"])
+def test_a_key_that_a_service_repeats_is_not_kept(
+    variable: str, service: Service, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    own = None if variable == "OPENAI_API_KEY" else variable
+    monkeypatch.setenv(variable, "zq9x7")
+    service.planned.append(failed(401, "Incorrect API key provided: zq9x7"))
+    with pytest.raises(ServiceError, match=r"Incorrect API key provided: \[key\]"):
+        now(model_of(service, api_key_env=own))
+    monkeypatch.setenv(variable, "zq9x7-and-more")
+    service.planned.append(said("You sent zq9x7-and-more.", "\x1b[31mzq9x7-and-more"))
+    reply = now(model_of(service, api_key_env=own))
+    assert (reply.text, reply.finish_reason) == ("You sent [key].", "\x1b[31m[key]")
+    assert capfd.readouterr() == ("", "")
+
+
 @both
 def test_the_key_goes_into_the_header_and_nowhere_else(
     ask: Ask, service: Service, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
@@ -509,3 +525,27 @@ def test_a_process_says_nothing_of_its_own_ends_by_itself_and_may_fork(service: 
     )  # fmt: skip
     assert (done.returncode, done.stdout.split()) == (0, ["two", "three"]), done.stderr
     assert done.stderr.startswith("end\n"), "litellm tells of a fork, and Python of threads, and neither before it"
+
+
+def test_a_server_that_was_never_there_is_asked_once_and_its_address_is_told():
+    with Service() as service:
+        address = service.address
+    model = ChatModel("openai/anything", base_url=address, clock=Hourglass(), retries=3)
+    with pytest.raises(ServiceError) as caught:
+        now(model)
+    assert str(caught.value).startswith(
+        f"the model 'openai/anything' was asked once and gave no answer: no connection to {address}: refused"
+    )
+    assert "start the server, or correct the address, and run the same command again" in str(caught.value)
+    assert (caught.value.concerns_all, waits(model)) == (True, [])
+
+
+def test_a_server_that_went_away_may_come_back():
+    with Service() as service:
+        model = model_of(service, retries=3)
+        now(model)
+    with pytest.raises(
+        ServiceError, match=f"was asked 4 times and gave no answer: no connection to {service.address}"
+    ) as caught:
+        now(model)
+    assert (caught.value.concerns_all, len(waits(model))) == (False, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -139,7 +140,8 @@ def test_logs_of_trees_that_are_not_at_hand_are_counted_and_named(played: Path, 
     digest = load_tree("paper8").digest[:12]
     assert f"which is not at hand; the tree at hand has {digest}" in found.missing[0].error
     assert found.missing[1].error == found.missing[2].error
-    assert found.missing[1].error.endswith("which is not at hand")
+    remedy = "which is not at hand; put that version of it into a folder named by INQUITREE_TREES"
+    assert found.missing[1].error.endswith(remedy)
 
 
 # What is no log
@@ -155,6 +157,9 @@ def test_what_is_no_log_is_named_and_the_rest_goes_on(played: Path, tmp_path: Pa
     (tmp_path / "torn-header.jsonl").write_bytes(whole[:100])
     (tmp_path / "torn.jsonl").write_bytes(whole[:-5])
     (tmp_path / "damaged.jsonl").write_bytes(whole.replace(b'"kind":"turn"', b'"kind":"tarn"', 1))
+    turns, footer = whole.removesuffix(b"\n").rsplit(b"\n", 1)
+    nameless = json.dumps(json.loads(footer) | {"judge": {"version": 3}}).encode()
+    (tmp_path / "nameless.jsonl").write_bytes(turns + b"\n" + nameless + b"\n")
     write_log(tmp_path / "newer.jsonl", read_episode(good), log_version=LOG_VERSION + 1)
     write_log(tmp_path / "other-seed.jsonl", read_episode(good), seed=7)
     (tmp_path / "folder.jsonl").mkdir()
@@ -167,7 +172,7 @@ def test_what_is_no_log_is_named_and_the_rest_goes_on(played: Path, tmp_path: Pa
     assert {name: status for name, (status, _) in told.items()} == {
         "dangling.jsonl": "no log", "empty.jsonl": "no log", "foreign.jsonl": "no log", "list.jsonl": "no log",
         "newer.jsonl": "no log", "pipe.jsonl": "no log", "text.jsonl": "no log", "torn-header.jsonl": "no log",
-        "damaged.jsonl": "damaged", "torn.jsonl": "torn",
+        "damaged.jsonl": "damaged", "nameless.jsonl": "damaged", "torn.jsonl": "torn",
     }  # fmt: skip
     assert f"must have log_version {LOG_VERSION}, got {LOG_VERSION + 1}" in told["newer.jsonl"][1]
     assert "pipe.jsonl' must be a regular file, got a pipe" in told["pipe.jsonl"][1]

@@ -94,7 +94,11 @@ class CopyistAgent(TraversalAgent):
 
 
 class EchoAgent(CopyistAgent):
-    """Repeats the hint that it is shown, and otherwise plays as `CopyistAgent`."""
+    """Repeats the hint that it is shown, and otherwise plays as `CopyistAgent`.
+
+    A hint can lead back to an open subtopic again and again. Where the opening tells no turn limit, each hint is
+    therefore repeated once.
+    """
 
     name = "echo"
 
@@ -102,11 +106,22 @@ class EchoAgent(CopyistAgent):
         super().__init__(tree)
         ladders = [*(subtopic.hints for subtopic in tree.subtopics), *(study.hints for study in tree.studies)]
         self._hints = [hint for ladder in ladders for hint in ladder]
+        self._said: set[int] = set()
+        self._once = False
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        if info["turn"] == 0:
+            self._said, self._once = set(), told_limit(observation) == NO_LIMIT
+        return super().act(observation, info)
 
     def choose(self, observation: str, texts: Sequence[str]) -> str:
         """Return the hint in the observation."""
         hint = longest_match(self._hints, observation)
-        return super().choose(observation, texts) if hint < 0 else self._hints[hint]
+        if hint < 0 or (self._once and hint in self._said):
+            return super().choose(observation, texts)
+        self._said.add(hint)
+        return self._hints[hint]
 
 
 class CoverAgent(BaselineAgent):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +14,9 @@ import typer
 
 from inquitree_gym.cli.output import JsonOption, ThresholdOption, TreeArgument, out, print_json, print_table, write
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
-from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.matching import MatchState, match
+from inquitree_gym.errors import OptionError, plural
+from inquitree_gym.inquiry.matching import Match, MatchState, match
+from inquitree_gym.results.summary import as_plain
 
 app = typer.Typer()
 
@@ -20,7 +24,10 @@ app = typer.Typer()
 @app.command("match")
 def match_text(
     tree: TreeArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The action.")],
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="TEXT", help="The action; by default each line of standard input is one."),
+    ] = None,
     subtopic: Annotated[str | None, typer.Option(help="Read a design for this subtopic.")] = None,
     at_result: Annotated[bool, typer.Option("--result", help="Read a reply to a result.")] = False,
     embedder: Annotated[str, typer.Option(help="Embedder that reads the text.")] = DEFAULT_EMBEDDER,
@@ -35,10 +42,28 @@ def match_text(
         state = "result"
     elif subtopic is not None:
         state = "subtopic"
-    read = match(tree, text, state, subtopic, embedder=embedder, threshold=threshold)
-    if as_json:
-        print_json(read)
-        return
+    read = partial(match, state=state, subtopic=subtopic, embedder=embedder, threshold=threshold)
+    if text is None:
+        texts = _lines()
+        found = [read(tree, each) for each in texts]
+        if as_json:
+            print_json([{"text": each} | as_plain(one) for each, one in zip(texts, found, strict=True)])
+        else:
+            _print_all(texts, found)
+    elif as_json:
+        print_json(read(tree, text))
+    else:
+        _print(read(tree, text))
+
+
+def _lines() -> list[str]:
+    """Return the actions on the standard input."""
+    if sys.stdin.isatty():
+        raise OptionError("match must be given an action, got none; name one after the tree, or redirect a file to it")
+    return [line.strip() for line in sys.stdin if line.strip()]
+
+
+def _print(read: Match) -> None:
     if read.decision:
         out.print(f"decision: {read.decision}")
     if read.nearest:
@@ -51,6 +76,16 @@ def match_text(
         print_table("Nearest", [["id", "similarity", "text"], *rows])
     elif not read.decision:
         out.print("not accepted: the text holds nothing that could be read")
+
+
+def _print_all(texts: Sequence[str], found: Sequence[Match]) -> None:
+    """Print a row per action."""
+    rows = [["read as", "nearest", "similarity", "text"]]
+    for text, read in zip(texts, found, strict=True):
+        nearest = [read.nearest[0].id, f"{read.nearest[0].similarity:.3f}"] if read.nearest else ["", ""]
+        rows.append([read.decision or (nearest[0] if read.accepted else "–"), *nearest, text])
+    taken = sum(read.accepted or read.decision is not None for read in found)
+    print_table(f"{taken} of {plural(len(texts), 'action')} read", rows)
 
 
 @app.command()

@@ -42,7 +42,7 @@ __all__ = [
     "splitmix64",
 ]
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "inquiry.engine.machine": "Engine",
