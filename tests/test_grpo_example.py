@@ -11,10 +11,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-import torch
-from transformers import Qwen3Config, Qwen3ForCausalLM
-
-from tests.integrations.memorised import make_tokenizer
 
 pytestmark = [pytest.mark.weights, pytest.mark.e2e]
 
@@ -27,25 +23,14 @@ def train(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.chdir(tmp_path)
     yield importlib.import_module("train")
-    for name in ("train", "serve"):
+    for name in ("train", "serve", "tiny"):
         sys.modules.pop(name, None)
 
 
 @pytest.fixture
 def tiny(train, tmp_path) -> str:
-    """A folder with a model of a few hundred thousand parameters that knows nothing, and a tokenizer."""
-    tokenizer = make_tokenizer([str(train.lesson(train.Settings(), 0, 0))], size=900)
-    torch.manual_seed(0)
-    model = Qwen3ForCausalLM(
-        Qwen3Config(
-            vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-            num_attention_heads=2, num_key_value_heads=1, head_dim=32, max_position_embeddings=4_096,
-            eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, bos_token_id=None,
-        )
-    )  # fmt: skip
-    model.save_pretrained(tmp_path / "tiny")
-    tokenizer.save_pretrained(tmp_path / "tiny")
-    return str(tmp_path / "tiny")
+    importlib.import_module("tiny").make(tmp_path / "model", train.Settings(), words=900, width=64)
+    return str(tmp_path / "model")
 
 
 @pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.* is deprecated:FutureWarning")  # TRL's own calls

@@ -59,6 +59,8 @@ class Settings:
     updates: int = 20
     generations: int = 2
     """Inquiries of a group, all from one opening."""
+    batch: int = 2
+    """Inquiries of one backward pass. Divides ``generations``."""
     groups: int = 1
     """Groups per update."""
     iterations: int = 1
@@ -82,10 +84,9 @@ class Settings:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
         return cls(**given | ({"seeds": tuple(given["seeds"])} if "seeds" in given else {}))
 
-    def plant(self, split: str, count: int) -> list[Tree]:
-        """Return trees for training or for the test, which are never the same."""
-        shape = {"subtopics": self.subtopics, "studies": self.studies}
-        return [synthetic_tree(tree_seed(number, split), shape) for number in range(count)]
+    def tree(self, split: str, number: int) -> Tree:
+        """Return a tree for training or for the test; none is in both."""
+        return synthetic_tree(tree_seed(number, split), {"subtopics": self.subtopics, "studies": self.studies})
 
     def environment(self, tree: Tree, **keywords: Any) -> gym.Env[Any, Any]:
         """Return an environment of the tree."""
@@ -98,14 +99,14 @@ class Settings:
 class Inquiry:
     """The environment of one rollout, in TRL's form: `move` is the one tool of the model."""
 
-    def __init__(self, settings: Settings, **keywords: Any) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._trees = settings.plant("train", settings.trees)
-        self._keywords = {"world": "train", "reward": "exam-expected", **keywords}
 
     def reset(self, *, number: int, seed: int, **_: Any) -> str:
         """Begin an inquiry into the training tree of this number and return its opening."""
-        self._env = self._settings.environment(self._trees[number], **self._keywords)
+        self._env = self._settings.environment(
+            self._settings.tree("train", number), world="train", reward="exam-expected"
+        )
         self._said, _ = self._env.reset(seed=seed)
         self._earned, self._over = 0.0, False
         return str(self._said)
@@ -132,7 +133,7 @@ class Inquiry:
 
 def lesson(settings: Settings, number: int, seed: int) -> dict[str, Any]:
     """Return an inquiry of the oracle as a chat in which each move is a call of the tool."""
-    env = settings.environment(settings.plant("train", number + 1)[-1], world="train", privileged=True)
+    env = settings.environment(settings.tree("train", number), world="train", privileged=True)
     env.reset(seed=seed)
     episode = inquitree.play(env, inquitree.make_agent("oracle", env), seed=seed)
     messages: list[dict[str, Any]] = []
@@ -159,9 +160,10 @@ def warm_start(settings: Settings, model: Any, tokenizer: Any, seed: int, out: P
 
 def common(seed: int) -> dict[str, Any]:
     """Return the arguments of both trainers that no setting decides."""
+    fast = torch.cuda.is_available()
     return {
-        "seed": seed, "use_cpu": not torch.cuda.is_available(), "bf16": torch.cuda.is_available(), "logging_steps": 1,
-        "save_strategy": "no", "report_to": [], "disable_tqdm": True, "gradient_checkpointing": False,
+        "seed": seed, "use_cpu": not fast, "bf16": fast, "gradient_checkpointing": fast, "logging_steps": 1,
+        "save_strategy": "no", "report_to": [], "disable_tqdm": True,
     }  # fmt: skip
 
 
@@ -218,9 +220,10 @@ def train(settings: Settings, seed: int, out: Path) -> tuple[Any, Any, list[dict
     rows = [
         {"prompt": [{"role": "user", "content": ""}], "number": i % settings.trees, "seed": i} for i in range(inquiries)
     ]
+    passes = settings.generations * settings.groups // settings.batch
     arguments = GRPOConfig(
         output_dir=str(out), max_steps=settings.updates, learning_rate=settings.learning_rate,
-        per_device_train_batch_size=settings.generations, gradient_accumulation_steps=settings.groups,
+        per_device_train_batch_size=settings.batch, gradient_accumulation_steps=passes,
         num_generations=settings.generations, num_iterations=settings.iterations, temperature=settings.temperature,
         max_completion_length=settings.max_tokens, max_tool_calling_iterations=settings.calls, **common(seed),
     )  # fmt: skip
@@ -261,12 +264,15 @@ def play(model: Any, tokenizer: Any, settings: Settings, env: gym.Env[Any, Any],
 
 def test(model: Any, tokenizer: Any, settings: Settings, seed: int) -> dict[str, dict[str, float]]:
     """Return the mean return of the model and of two reference agents in worlds kept for the test, by trees."""
-    count, found = settings.test_trees, {}
-    known, unseen = settings.plant("train", settings.trees)[:count], settings.plant("test", count)
-    for name, trees in {"trained on": known, "unseen": unseen}.items():
+    found = {}
+    counts = {
+        "trained on": ("train", min(settings.trees, settings.test_trees)),
+        "unseen": ("test", settings.test_trees),
+    }
+    for name, (split, count) in counts.items():
         returns: dict[str, list[float]] = {"model": [], "cover": [], "bayes": []}
-        for tree in trees:
-            env = settings.environment(tree, world="test", privileged=True)
+        for number in range(count):
+            env = settings.environment(settings.tree(split, number), world="test", privileged=True)
             returns["model"].append(play(model, tokenizer, settings, env, seed))
             for agent in ("cover", "bayes"):
                 episode = inquitree.play(env, inquitree.make_agent(agent, env), seed=seed)
@@ -311,7 +317,8 @@ def main() -> None:
         rewards, pace = [row["reward"] for row in rows if "reward" in row], mean(row["seconds"] for row in rows)
         first, last = mean(rewards[:5]), mean(rewards[-5:])
         print(
-            f"seed {seed}: {len(rows)} updates, {pace:.1f} s each, reward {first:.3f} in the first five, {last:.3f} in the last"
+            f"seed {seed}: {len(rows)} updates, {pace:.1f} s each; mean reward of the first five groups {first:.3f}, "
+            f"of the last five {last:.3f}"
         )
 
 
