@@ -10,14 +10,15 @@ function make(name, text, ...inside) {
 }
 
 function tell(name, text, kind) {
-  const said = make("div", text), part = make("article", "", make("h2", name), said);
+  const said = make("div", text), part = make("details", "", make("summary", name), said);
   said.className = `said ${kind}`;
+  part.open = true;
   by("story").append(part);
   return part;
 }
 
 function showStory() {
-  const texts = [...state.turns.flat(), state.observation];
+  const known = shown, texts = [...state.turns.flat(), state.observation];
   let newest = null;
   for (; shown < texts.length; shown++) {
     const turn = (shown >> 1) + 1, mine = shown % 2;
@@ -25,6 +26,7 @@ function showStory() {
     const part = tell(name, texts[shown], mine ? "action" : "observation");
     if (!mine) newest = part;
   }
+  if (shown > known) [...by("story").children].slice(0, -2).forEach(part => { part.open = false; });
   return newest;
 }
 
@@ -83,7 +85,7 @@ function show() {
   if (state.found) by("found").replaceChildren(make("ul", "", outline(state.found)));
   showBeliefs();
   if (newest) showItems();
-  if (newest && state.turn) newest.scrollIntoView({block: "start"});
+  if (newest && state.turn && !state.over) newest.scrollIntoView({block: "start"});
   if (!state.over) return;
   by("log").textContent = state.log;
   by("scores").replaceChildren(...Object.entries(state.score || {}).map(([name, value]) =>
@@ -137,6 +139,7 @@ async function finish() {
   by("status").textContent = "The command has ended. You can close this page." + (state && !state.over ? ` To play on, start it with --log ${state.log}` : "");
 }
 
+addEventListener("beforeprint", () => { for (const part of by("story").children) part.open = true; });
 by("form").addEventListener("submit", event => { event.preventDefault(); send(); });
 by("text").addEventListener("keydown", event => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); send(); }
