@@ -89,8 +89,8 @@ class EpisodeSession:
 
     @property
     def turns_left(self) -> int | None:
-        """Number of turns up to the limit. None without one."""
-        limit: int | None = self._log.get_wrapper_attr("turn_limit")
+        """Number of turns up to the limit. None without one, or for an environment that does not tell it."""
+        limit = self._log.get_wrapper_attr("turn_limit") if self._log.has_wrapper_attr("turn_limit") else None
         return None if limit is None else max(limit - self.turn, 0)
 
     @property
