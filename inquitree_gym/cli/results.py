@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -248,12 +249,14 @@ def _play(context: typer.Context, task: str) -> None:
     from inquitree_gym.cli.runs import play_on_page  # all that plays
 
     flags, env = context.params, context.params["env"]
-    settings = PLAY_FLAGS | {"play", "seed"} | kind_parameters(SETTINGS)
-    if beside := given(context) - settings:
+    if beside := given(context) - (PLAY_FLAGS | {"play", "seed"} | kind_parameters(SETTINGS)):
         raise OptionError(f"--play plays an episode and views no log; leave out {flag_names(beside)}")
-    chosen = kind_values(env, SETTINGS, flags, given(context))
-    world = {} if flags["world"] is None else {"world": flags["world"]}
-    play_on_page(task, env, {**chosen, **world}, flags["seed"] or 0, flags["log"], flags["port"])
+    chosen = given(context)
+    if flags["world"] is not None:  # a rule with a flag of its own
+        flags = {**flags, "rule": [*(flags["rule"] or ()), f"world={json.dumps(flags['world'])}"]}
+        chosen = chosen | {"rule"}
+    settings = kind_values(env, SETTINGS, flags, chosen)
+    play_on_page(task, env, settings, flags["seed"] or 0, flags["log"], flags["port"])
 
 
 def _write_pages(
