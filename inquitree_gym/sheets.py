@@ -31,6 +31,20 @@ def lettered(statements: Iterable[str], number: int | None = None) -> str:
     return head + f"\n{rest}".join(lines)
 
 
+_STATEMENT = re.compile(r"^(?:([0-9]+)\. )? *([A-I])\. (.+)$", re.MULTILINE)
+
+
+def lettered_items(text: str) -> list[tuple[str, list[str]]]:
+    """Return the items that `lettered` wrote into a text: the number of each, empty without one, and its statements."""
+    items: list[tuple[str, list[str]]] = []
+    for number, letter, statement in _STATEMENT.findall(text):
+        if letter == LETTERS[0]:
+            items.append((number, []))
+        if items and letter == LETTERS[len(items[-1][1]) : len(items[-1][1]) + 1]:
+            items[-1][1].append(statement)
+    return [(number, statements) for number, statements in items if len(statements) > 1]
+
+
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """Answers to all items."""

@@ -1,33 +1,23 @@
-"""Page of a review, served on the loopback address to the browser of the one who started it.
-
-The address holds a token that is drawn at the start. A request with another token, host or origin is refused, so that
-neither another page nor another user's program can read or decide. The page loads nothing from elsewhere.
-"""
+"""Page of a review, served on the loopback address. See `loopback`."""
 
 from __future__ import annotations
 
-import hmac
-import json
 import secrets
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from typing import Any
 
 from inquitree_gym.authoring.findings import EDGES, Findings, Quotation
-from inquitree_gym.errors import InquiTreeError, OptionError
+from inquitree_gym.errors import OptionError
+from inquitree_gym.loopback import FRAMED_BY_NONE, PageServer
 from inquitree_gym.trees.drawing import diagram
 from inquitree_gym.trees.schema import Tree
 
-HOST = "127.0.0.1"
-MAX_BODY = 100_000
-"""Largest request, in bytes."""
 POLICY = (
     "default-src 'none'; style-src 'nonce-{0}'; script-src 'nonce-{0}'; connect-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'none'; " + FRAMED_BY_NONE
 )
 
 Save = Callable[[Findings], Tree]
@@ -61,37 +51,23 @@ def page_state(tree: Tree, findings: Findings, quotations: Mapping[str, list[Quo
     }
 
 
-class ReviewServer(ThreadingHTTPServer):
+class ReviewServer(PageServer):
     """Server of the page. Every decision is saved before it is answered."""
-
-    daemon_threads = True
 
     def __init__(
         self, tree: Tree, findings: Findings, quotations: Mapping[str, list[Quotation]], by: str, save: Save,
         port: int = 0,
     ) -> None:  # fmt: skip
-        """Listen on a port of the loopback address, 0 for a free one.
-
-        Raises:
-            OptionError: the port is taken.
-        """
+        """Listen on a port. See `PageServer` for the errors."""
         self.tree, self.findings, self._quotations = tree, findings, quotations
         self._by, self._save, self._lock = by, save, threading.Lock()
-        self.token = secrets.token_urlsafe(24)
-        try:
-            super().__init__((HOST, port), _ReviewHandler)
-        except OSError as error:
-            raise OptionError(f"cannot listen on {HOST}:{port}: {error.strerror}; take another --port") from error
+        super().__init__(port)
 
-    @property
-    def origin(self) -> str:
-        """Origin of the page."""
-        return f"http://{HOST}:{self.server_port}"
-
-    @property
-    def address(self) -> str:
-        """Address of the page."""
-        return f"{self.origin}/{self.token}/"
+    def page(self, name: str) -> tuple[str, str] | None:
+        """See `PageServer.page`."""
+        nonce = secrets.token_urlsafe(16)
+        page = resources.files(__package__).joinpath("review.html").read_text(encoding="utf-8")
+        return (page.replace("NONCE", nonce), POLICY.format(nonce)) if not name else None
 
     def state(self) -> dict[str, Any]:
         """See `page_state`."""
@@ -111,71 +87,9 @@ class ReviewServer(ThreadingHTTPServer):
                 case {"do": "undo"}:
                     found = self.findings.undo()
                 case {"do": "finish"}:
-                    threading.Thread(target=self.shutdown).start()
+                    self.end()
                     return self.state()
                 case _:
                     raise OptionError("an order must be decide, undo or finish; reload the page")
             self.tree, self.findings = self._save(found), found
             return self.state()
-
-
-class _ReviewHandler(BaseHTTPRequestHandler):
-    server: ReviewServer
-
-    def do_GET(self) -> None:
-        what = self._asked()
-        if what == "":
-            nonce = secrets.token_urlsafe(16)
-            page = resources.files(__package__).joinpath("review.html").read_text(encoding="utf-8")
-            self._answer(HTTPStatus.OK, page.replace("NONCE", nonce), "text/html; charset=utf-8", POLICY.format(nonce))
-        elif what == "state":
-            self._answer(HTTPStatus.OK, json.dumps(self.server.state()))
-        elif what is not None:
-            self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
-
-    def do_POST(self) -> None:
-        if self._asked() != "act":
-            return
-        length = self.headers.get("Content-Length", "")
-        if self.headers.get("Origin") != self.server.origin or self.headers.get("Content-Type") != "application/json":
-            self._refuse(HTTPStatus.FORBIDDEN, "orders come from the page itself, as JSON")
-        elif not length.isdecimal() or int(length) > MAX_BODY:
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"an order has at most {MAX_BODY:,} bytes")
-        else:
-            try:
-                order = json.loads(self.rfile.read(int(length)))
-                self._answer(HTTPStatus.OK, json.dumps(self.server.act(order)))
-            except (InquiTreeError, ValueError) as error:
-                self._refuse(HTTPStatus.BAD_REQUEST, str(error))
-
-    def _asked(self) -> str | None:
-        """Return the path behind the token. Refuse the request and return None for another host or token."""
-        _, token, *rest = f"{self.path}//".split("/")
-        if f"http://{self.headers.get('Host')}" != self.server.origin:
-            self._refuse(HTTPStatus.FORBIDDEN, "this is not the address of the page")
-        elif not hmac.compare_digest(token.encode(), self.server.token.encode()):
-            self._refuse(HTTPStatus.FORBIDDEN, "the token is wrong; open the address that the command printed")
-        else:
-            return rest[0]
-        self.close_connection = True
-        return None
-
-    def _refuse(self, status: HTTPStatus, why: str) -> None:
-        self.close_connection = True
-        self._answer(status, json.dumps({"error": why}))
-
-    def _answer(self, status: HTTPStatus, text: str, kind: str = "application/json", policy: str = "") -> None:
-        content = text.encode()
-        self.send_response(status)
-        headers = {
-            "Content-Type": kind, "Content-Length": str(len(content)), "Cache-Control": "no-store",
-            "Content-Security-Policy": policy or "default-src 'none'", "Referrer-Policy": "no-referrer",
-            "X-Content-Type-Options": "nosniff",
-        }  # fmt: skip
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing: the address holds the token."""

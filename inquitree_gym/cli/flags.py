@@ -100,11 +100,16 @@ def with_kind_flags(*groups: str) -> Callable[[F], F]:
 
 def with_grid_flags(verb: F) -> F:
     """Return a verb with a flag for each field in the grid of a kind. The verb takes them as ``**cell``."""
-    grid = dict.fromkeys(name for known in kinds_with(SETTINGS) for name in known.settings.grid)
     about = "Only the episodes at this "
     return with_parameters(
-        verb, (_parameter(name, str | None, None, f"{about}{name.replace('_', ' ')}.") for name in grid)
+        verb,
+        (_parameter(name, str | None, None, f"{about}{name.replace('_', ' ')}.") for name in sorted(grid_names())),
     )
+
+
+def grid_names() -> set[str]:
+    """Return the fields in the grid of any kind."""
+    return {name for known in kinds_with(SETTINGS) for name in known.settings.grid}
 
 
 def with_parameters(verb: F, parameters: Iterable[Parameter]) -> F:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -11,7 +12,19 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.cli.flags import FORMULAS, REPORT, given, values_by_kind, with_grid_flags, with_kind_flags
+from inquitree_gym.cli.flags import (
+    FORMULAS,
+    REPORT,
+    SETTINGS,
+    flag_names,
+    given,
+    grid_names,
+    kind_parameters,
+    kind_values,
+    values_by_kind,
+    with_grid_flags,
+    with_kind_flags,
+)
 from inquitree_gym.cli.output import (
     CutoffsOption,
     JsonOption,
@@ -29,7 +42,7 @@ from inquitree_gym.cli.output import (
 )
 from inquitree_gym.cluster import map_on
 from inquitree_gym.errors import OptionError
-from inquitree_gym.kinds import kind
+from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.protocols import UNREVIEWED
 from inquitree_gym.results.comparison import differences_table
 from inquitree_gym.results.cutoff import cutoff_table, load_models
@@ -44,6 +57,9 @@ from inquitree_gym.runs.specs import EpisodeSpec
 
 FOLLOW_SECONDS = 2.0
 """Time between two looks at a run that is followed."""
+
+PLAY_FLAGS = {"env", "world", "log", "port"}
+"""Parameters of ``view`` that belong to ``--play``."""
 
 KindOption = Annotated[
     str | None, typer.Option("--env", help="Only the logs of this kind of environment; every kind by default.")
@@ -193,9 +209,11 @@ def report(  # noqa: PLR0913  (one parameter per flag)
 
 
 @app.command()
+@with_kind_flags(SETTINGS)
 @with_grid_flags
 def view(  # noqa: PLR0913  (one parameter per flag)
-    paths: LogsArgument,
+    context: typer.Context,
+    paths: Annotated[list[Path] | None, typer.Argument(metavar="[LOGS…]", help="Runs, folders of logs, logs.")] = None,
     out_path: Annotated[
         Path | None, typer.Option("--out", help="Page or folder; by default beside the log, or FOLDER/view.")
     ] = None,
@@ -204,23 +222,64 @@ def view(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     agent: Annotated[str | None, typer.Option(help="Only the episodes of this agent.")] = None,
     model: Annotated[str | None, typer.Option(help="Only the episodes with this model.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Only the episodes with this seed.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Only this seed; of --play, its seed.")] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Rewrite the pages while the run is played; open pages reload.")
     ] = False,
     judge: ScoredByOption = None,
-    **cell: str | None,
+    play: Annotated[
+        str | None, typer.Option("--play", metavar="TASK", help="Play an episode of this task in the browser instead.")
+    ] = None,
+    env: Annotated[str, typer.Option("--env", help="Kind of environment of --play.")] = DEFAULT_KIND,
+    world: Annotated[str | None, typer.Option(help="World of --play, or the set that it is drawn from.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Log of --play; a torn one is resumed.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page of --play; 0: a free one.")] = 0,
+    **flags: Any,
 ) -> None:
-    """Write episodes as HTML pages, turn by turn. A folder gets an index. The pages need no server."""
+    """Write episodes as HTML pages, turn by turn. A folder gets an index. The pages need no server.
+
+    With --play, serve a page to play an episode yourself.
+    """
+    grid = grid_names()
+    if play is not None:
+        _play(context, play)
+        return
+    if unused := given(context) & (PLAY_FLAGS | kind_parameters(SETTINGS)) - grid:
+        raise OptionError(f"{flag_names(unused)} goes with --play TASK; leave it out to view logs")
+    if not paths:
+        raise OptionError("name a run, a folder of logs or a log to view, or --play a task")
     settings = {"agent": agent, "model": model, "seed": seed}
-    wanted = _selector(task, {name: value for name, value in settings.items() if value is not None}, cell)
+    chosen = {name: value for name, value in settings.items() if value is not None}
+    wanted = _selector(task, chosen, {name: flags[name] for name in grid})
+    if follow and len(paths) == 1:
+        _follow(paths[0], out_path, wanted, judge)
+    else:
+        _write_pages(paths, out_path, wanted, judge, follow)
+
+
+def _play(context: typer.Context, task: str) -> None:
+    """Serve the page of an episode with the flags of ``view``. Raise `OptionError` for those that only choose logs."""
+    from inquitree_gym.cli.runs import play_on_page  # all that plays
+
+    flags, env = context.params, context.params["env"]
+    if beside := given(context) - (PLAY_FLAGS | {"play", "seed"} | kind_parameters(SETTINGS)):
+        raise OptionError(f"--play plays an episode and views no log; leave out {flag_names(beside)}")
+    chosen = given(context)
+    if flags["world"] is not None:  # a rule with a flag of its own
+        flags = {**flags, "rule": [*(flags["rule"] or ()), f"world={json.dumps(flags['world'])}"]}
+        chosen = chosen | {"rule"}
+    settings = kind_values(env, SETTINGS, flags, chosen)
+    play_on_page(task, env, settings, flags["seed"] or 0, flags["log"], flags["port"])
+
+
+def _write_pages(
+    paths: Sequence[Path], out_path: Path | None, wanted: Callable[[EpisodeSpec], bool], judge: str | None, follow: bool
+) -> None:
+    """Write the pages of the wanted episodes once."""
     if len(paths) > 1 and (follow or out_path is None):
         raise OptionError(
             "--follow takes one run" if follow else "several runs or logs need --out with a folder for the pages"
         )
-    if follow:
-        _follow(paths[0], out_path, wanted, judge)
-        return
     logs = join_logs(list(map(find_logs, paths)))
     missing = list(logs.foreign)
     with progress("drawing", sum(wanted(entry.spec) for entry in logs.entries)) as advance:

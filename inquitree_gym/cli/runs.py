@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -65,6 +66,9 @@ MODEL_FLAGS = {
 }
 """Model settings by parameter."""
 
+PLAYED = Path("runs/played")
+"""Folder of the logs of episodes that a person plays on a page."""
+
 PromptsOption = Annotated[str | None, typer.Option(help="default, another set such as paper, or a folder.")]
 ModelNamesOption = Annotated[
     str | None, typer.Option(help="litellm's names of models, comma-separated: provider/name.")
@@ -108,12 +112,7 @@ def play(
     **_flags: Any,
 ) -> None:
     """Play an episode yourself. End a message with an empty line. Press Ctrl-C to leave."""
-    study = validated({
-        "env": env, "agents": ["human"], "trees": [task], "prompts": prompts,
-        **kind_values(env, SETTINGS, context.params, given(context)),
-    })  # fmt: skip
-    if len(study.cells) > 1:
-        raise OptionError(f"one episode has one value each of {', '.join(study.settings.grid)}; give no list")
+    study = _one_episode(env, task, prompts, kind_values(env, SETTINGS, context.params, given(context)))
     played = kind(env)
     loaded = played.tasks.load(study.trees[0])
     made = played.play.maker(study.settings, Services(study.prompts_name))(loaded)
@@ -136,6 +135,39 @@ def _keep(folder: Path, played: Kind, task: Any) -> None:
         keep_task(folder, played, task)
     except OSError as error:
         raise LogError(f"cannot write to '{folder}': {error.strerror}; name a log in another folder") from error
+
+
+def _one_episode(env: str, task: str, prompts: str | None, settings: Mapping[str, Any]) -> StudyConfig:
+    """Return the study of one episode of a person. Raise `OptionError` for more, or for settings that do not fit."""
+    study = validated({"env": env, "agents": ["human"], "trees": [task], "prompts": prompts, **settings})
+    if len(study.cells) > 1:
+        raise OptionError(f"one episode has one value each of {', '.join(study.settings.grid)}; give no list")
+    return study
+
+
+def play_on_page(
+    task: str, env: str, settings: Mapping[str, Any], seed: int, log: Path | None, port: int
+) -> None:  # fmt: skip
+    """Serve a page on which a person plays an episode, until it is ended there or with Ctrl-C."""
+    from inquitree_gym.integrations.play_page import PlayServer
+    from inquitree_gym.integrations.session import EpisodeSession
+    from inquitree_gym.integrations.tasks import OwnTask
+
+    study = _one_episode(env, task, None, settings)
+    loaded, cell = kind(env).tasks.load(study.trees[0]), dict(study.cells[0])
+    others = study.settings.model_dump(mode="json", exclude=set(study.settings.grid), exclude_unset=True)
+    episode = OwnTask(env, loaded.id, loaded.version, seed, cell, others, loaded)
+    episode.options  # noqa: B018  (refuses what the task does not have, before there is a page)
+    place = {"folder": PLAYED} if log is None else {"file": log}
+    agent = HumanAgent(lambda observation, info: "").config
+
+    with PlayServer(lambda: EpisodeSession(episode, agent=agent, **place), f"Play {loaded.id}", port) as server:
+        note(f"open {server.address} in your browser; press Ctrl-C to end")
+        with suppress(KeyboardInterrupt):
+            server.serve_forever(0.1)
+        server.close()
+        if server.log is not None:
+            note(f"the log is {server.log}; read it with inquitree score and inquitree view")
 
 
 @app.command()

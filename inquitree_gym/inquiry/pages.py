@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry import sections
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.events import InquiryEvent
+from inquitree_gym.inquiry.exam import exam_of
 from inquitree_gym.inquiry.gains import PageBeliefs, page_beliefs
 from inquitree_gym.inquiry.judges.quality import Verdict, evidence_ratios
 from inquitree_gym.inquiry.opportunities import Choice
 from inquitree_gym.inquiry.recall import ESTIMATES
 from inquitree_gym.inquiry.results import COVERAGE, RETURN, SHARE, UNAIDED, EpisodeScore, InquiryDetail
 from inquitree_gym.inquiry.trajectory import exam_score, world_of
+from inquitree_gym.inquiry.vigilance import exposures
 from inquitree_gym.judging.judgement import Judged
 from inquitree_gym.log import Episode
+from inquitree_gym.protocols import Outline
 from inquitree_gym.results.report import FurtherResult, KindPages, Report
 from inquitree_gym.results.score import KindResults, Measure
 from inquitree_gym.results.summary import as_plain, summary_table
+from inquitree_gym.results.tables import Table, make_table
 from inquitree_gym.results.turns import Badge, EpisodeBody, TurnView
 from inquitree_gym.trees import HINT_LEVELS, Tree
 from inquitree_gym.trees.drawing import diagram
-from inquitree_gym.trees.worlds import ItemInWorld, in_world, world_id
+from inquitree_gym.trees.worlds import EVEN, ItemInWorld, in_world, world_id
 
 _IN_SUBTOPIC = ("subtopic", "study", "result")
 """States in which a subtopic is under study."""
@@ -266,6 +272,64 @@ def _verdict(result: InquiryEvent | None, event: InquiryEvent) -> str:
     return "miss: a fake result is believed" if result.fake else ""
 
 
+def found_so_far(episode: Episode[InquiryEvent], tree: Tree) -> Outline:
+    """Return the subtopics entered, with the studies run and the results seen, as the observations told them.
+
+    From the end on, fakes are marked, and what was not found follows.
+    """
+    told, ended = in_world(tree, world_of(tree, episode)), episode.footer is not None
+    outcomes = {study.id: study.outcomes for study in told.studies}
+    views, seen = turn_views(episode, tree), defaultdict[str, list[Outline]](list)
+    for event in (turn.event for turn in episode.turns):
+        if event.kind == "result" and event.node is not None:
+            heading = f"Result {len(seen[event.node]) + 1}" + (" (fake)" if ended and event.fake else "")
+            seen[event.node].append(Outline(heading, outcomes[event.node][event.fake][event.wording]))
+    nodes = {subtopic.id: subtopic for subtopic in tree.subtopics}
+    path = dict.fromkeys(views[-1].path if views else ())
+    parts = [
+        Outline(
+            f"Subtopic {number}", nodes[name].text,
+            tuple(
+                Outline("Study" if study.id in seen else "Study that was not run", study.text, tuple(seen[study.id]))
+                for study in nodes[name].studies
+                if ended or study.id in seen
+            ),
+        )
+        for number, name in enumerate(path, 1)
+    ]  # fmt: skip
+    left = [Outline("Subtopic that was not entered", each.text) for each in tree.subtopics if each.id not in path]
+    return Outline("Topic", tree.topic, (*parts, *(left if ended else ())))
+
+
+def belief_table(episode: Episode[InquiryEvent], tree: Tree) -> Table | None:
+    """Return the belief of the exact posterior in each pole of each axis, at the end beside the answer and the truth.
+
+    Before the end it holds only the axes that the results seen so far have read. None where no posterior is defined.
+    """
+    shown = exposures(episode, tree)
+    if Rules().override(episode.header.rules).world not in EVEN:
+        return None
+    try:
+        now = page_beliefs(episode, tree, shown).axes[-1]
+    except OptionError:
+        return None
+    exam, design, seen = exam_score(episode, tree), exam_of(tree), {each.study for each in shown}
+    read = {axis for study in tree.studies if study.id in seen for axis in study.result.axes}
+    stated: set[tuple[int, int]] = set()
+    for item, choice in enumerate(() if exam is None else exam.choices):
+        if choice is not None:
+            stated.update(zip(design.items[item], design.stated(item, choice), strict=True))
+    world, ended = world_of(tree, episode), episode.footer is not None
+    lines = []
+    for place, (axis, chances) in enumerate(zip(tree.axes, now, strict=True)):
+        for pole, (text, chance) in enumerate(zip(axis.poles, chances, strict=True)):
+            marks = ("✓ yours" if (place, pole) in stated else "", "✓ holds" if world[place] == pole else "")
+            if ended or axis.id in read:
+                lines.append((axis.question, text, chance, *(marks if ended else ())))
+    heads = ("question", "possible answer", "belief", *(("you", "truth") if ended else ()))
+    return make_table("Belief of the ideal observer", heads, lines, labels=2)
+
+
 class InquiryPages(KindPages):
     """Pages of inquiries. See `KindPages` for the methods."""
 
@@ -309,6 +373,14 @@ class InquiryPages(KindPages):
     ) -> EpisodeBody:
         """See `inquiry_view`."""
         return inquiry_view(episode, task, score)
+
+    def found(self, episode: Episode[InquiryEvent], task: Tree) -> Outline:
+        """See `found_so_far`."""
+        return found_so_far(episode, task)
+
+    def beliefs(self, episode: Episode[InquiryEvent], task: Tree) -> Table | None:
+        """See `belief_table`."""
+        return belief_table(episode, task)
 
 
 PAGES = InquiryPages()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from inquitree_gym.baselines.conversation import read_tool_move
@@ -80,6 +81,17 @@ class EpisodeSession:
         """True once the episode has ended."""
         self._is_moving = False
         self._log = LogEpisodes(task_environment(task), folder, file=file, agent=agent)
+
+    @property
+    def file(self) -> Path | None:
+        """Log of the episode. None if it is kept in memory alone, or with a folder before `begin`."""
+        return self._log.log_file
+
+    @property
+    def turns_left(self) -> int | None:
+        """Number of turns up to the limit. None without one, or for an environment that does not tell it."""
+        limit = self._log.get_wrapper_attr("turn_limit") if self._log.has_wrapper_attr("turn_limit") else None
+        return None if limit is None else max(limit - self.turn, 0)
 
     @property
     def turn(self) -> int:

@@ -77,6 +77,17 @@ class EpisodeTask:
         return task
 
 
+@dataclass(frozen=True, slots=True)
+class OwnTask(EpisodeTask):
+    """One episode on a task that was loaded already, which may come from a file. Not for other processes."""
+
+    loaded: Any = None
+
+    def load(self) -> Any:
+        """Return the task."""
+        return self.loaded
+
+
 def make_tasks(
     papers: str | Sequence[str] = ALL,
     *,

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from inquitree_gym.judging.judgement import Judged
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode
-from inquitree_gym.protocols import Scalar
+from inquitree_gym.protocols import Outline, Scalar
 from inquitree_gym.results.comparison import PairedDifference, compare_runs
 from inquitree_gym.results.cutoff import CutoffAnalysis, ModelDates, split_by_cutoff
 from inquitree_gym.results.figures import Chart
@@ -109,6 +109,18 @@ class KindPages:
         It was ``judged`` by the chosen judge. An unfinished one has no ``score``.
         """
         return plain_view(episode)
+
+    def found(self, episode: Episode[Any], task: Any) -> Outline | None:
+        """Return what the player of an episode has found so far, and from its end on the rest. None without a drawing.
+
+        Before the end it holds nothing that the observations have not told.
+        """
+
+    def beliefs(self, episode: Episode[Any], task: Any) -> Table | None:
+        """Return what an ideal observer of the observations believes, from the end on beside the answers and the truth.
+
+        None where no such observer is defined.
+        """
 
 
 class ReportOptions(NamedTuple):

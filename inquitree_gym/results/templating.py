@@ -27,17 +27,19 @@ FOLDER = "page_templates"
 """Folder of the templates of pages in the package of a kind."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Content security policy of a page without a script: it may load nothing."""
+CONNECTS = "; connect-src 'self'; img-src data:"
+"""Addition for a page that its own server answers. Its icon is an empty one, so that none is asked for."""
 FRAMES = "; frame-src 'self' file:"
 """Addition for a page that shows other pages of the same place."""
 
 
 def render(
     template: str, *, styles: tuple[str, ...], script: str | None = None, frames: bool = False, package: str = "",
-    **values: Any,
+    connects: bool = False, **values: Any,
 ) -> str:  # fmt: skip
     """Return an HTML page. ``styles`` and ``script`` name files beside the template that the page embeds.
 
-    Templates of the kind whose package is named are found as well.
+    Templates of the kind whose package is named are found as well. A page that ``connects`` may ask its own server.
 
     The content security policy allows this one script by its hash, so no other would run even if a value were not
     escaped.
@@ -47,8 +49,19 @@ def render(
     templates = _environment(package)
     code = "" if script is None else templates.get_template(script).render()
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    policy = POLICY + (f"; script-src 'sha256-{digest}'" if code else "") + (FRAMES if frames else "")
-    embedded = {"policy": policy, "styles": styles, "script": Markup(code), "version": version("inquitree-gym")}
+    policy = (
+        POLICY
+        + (f"; script-src 'sha256-{digest}'" if code else "")
+        + (FRAMES if frames else "")
+        + (CONNECTS if connects else "")
+    )
+    embedded = {
+        "policy": policy,
+        "styles": styles,
+        "script": Markup(code),
+        "version": version("inquitree-gym"),
+        "connects": connects,
+    }
     return templates.get_template(template).render(**embedded, **values)
 
 

@@ -159,10 +159,16 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._failure: log.Failure | None = None
         self._expected: deque[log.Turn[Any]] = deque()
         self._writer: log.JsonlWriter | None = None
+        self._log_file = self._file
         self._observation = ""
         self._replies: list[log.Reply] = []
         self._agent_seconds: float | None = None
         self._stated: dict[str, float] = {}
+
+    @property
+    def log_file(self) -> Path | None:
+        """File of the newest episode. None without one."""
+        return self._log_file
 
     @property
     def episode(self) -> log.Episode[Any]:
@@ -295,6 +301,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self._writer = log.JsonlWriter(self._file, header=header)
         elif self._folder is not None:
             self._writer = _new_file(self._folder, f"{header.task.id}-s{header.seed}", header)
+            self._log_file = self._writer.path
 
     def _resume(self, file: Path, header: log.Header) -> None:
         writer = log.JsonlWriter(file, resume=True)  # locks the file before it is read

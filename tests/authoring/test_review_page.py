@@ -14,9 +14,10 @@ import pytest
 
 from inquitree_gym.authoring.applying import save_decisions
 from inquitree_gym.authoring.findings import Findings, Quotation, side_file
-from inquitree_gym.authoring.page import MAX_BODY, ReviewServer
+from inquitree_gym.authoring.page import ReviewServer
 from inquitree_gym.cli.reviews import Review
 from inquitree_gym.errors import OptionError
+from inquitree_gym.loopback import MAX_BODY
 from inquitree_gym.trees import Tree
 from tests.authoring.reviewed import Case, case_in
 from tests.contract.command_line import inquitree
