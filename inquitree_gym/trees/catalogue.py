@@ -80,6 +80,8 @@ TASK_FORMAT: Literal["projection/1"] = "projection/1"
 """Format of a file that holds a projection task without a tree."""
 TREES_VARIABLE = "INQUITREE_TREES"
 """Environment variable that names the folders with user trees, separated as in PATH."""
+SOURCES_SUFFIX = ".sources.json"
+"""End of the name of a file with quotations behind a tree, which stays with its author."""
 
 
 def builtin_ids() -> tuple[str, ...]:
@@ -127,12 +129,13 @@ def builtin_file(tree_id: str) -> Traversable:
 def user_files() -> dict[str, Path]:
     """Return the tree files in the folders of `INQUITREE_TREES`, by file name without suffix. The first folder wins.
 
-    Hidden files and unreadable folders are skipped.
+    Hidden files, files of sources and unreadable folders are skipped.
     """
     found: dict[str, Path] = {}
     for folder in _user_folders():
         for file in map(Path, sorted(glob(os.path.join(escape(folder), "*.json")))):
-            found.setdefault(file.stem, file)
+            if not file.name.endswith(SOURCES_SUFFIX):
+                found.setdefault(file.stem, file)
     return found
 
 
@@ -177,6 +180,11 @@ def expand_names(names: Sequence[str], groups: Mapping[str, Callable[[], Sequenc
         if (twin := first.setdefault(task_name(name), name)) != name:
             raise OptionError(f"'{twin}' and '{name}' would share their logs; rename one of the files")
     return tuple(unique)
+
+
+def first_user_folder() -> Path | None:
+    """Return the first folder of `INQUITREE_TREES` that exists. None if there is none."""
+    return next((Path(folder) for folder in _user_folders() if os.path.isdir(folder)), None)
 
 
 def missing_folders() -> list[str]:

@@ -84,13 +84,18 @@ def readers(tree: Tree) -> dict[str, list[Reader]]:
     return found
 
 
+def axes_wanted(subtopics: int) -> tuple[int, int]:
+    """Return the smallest and largest number of axes of a tree from a full text, by its number of subtopics."""
+    low, high = AXES
+    if subtopics <= TURNS_BOUND:
+        low = max(low, -(-(2 * subtopics + 1) // 3))
+    return low, SMALL_AXES if subtopics <= SMALL else high
+
+
 def _size_faults(tree: Tree) -> Iterator[Fault]:
     count, n = len(tree.axes), len(tree.subtopics)
-    low, high = AXES
-    if n <= TURNS_BOUND:
-        low = max(low, -(-(2 * n + 1) // 3))
+    low, high = axes_wanted(n)
     low = min(low, MIN_ABSTRACT_AXES) if tree.provenance.tier == "C" else low
-    high = SMALL_AXES if n <= SMALL else high
     if not low <= count <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
         message = f"{count} axes, needs {wanted} with {plural(n, 'subtopic')}; join, part or drop some"
