@@ -217,9 +217,8 @@ class Author:
             return self._review(changed, "contraries", _unlike(reply.results, wanted), nodes=wanted.keys())
 
         material = f"{self._document.text}\n\n{_shown(draft)}"
-        reply = await self._ask("contraries", drafts.Contraries, check, text=material, wanted=wanted)
-        results: Mapping[str, Any] = reply.results
-        return results
+        reply: drafts.Contraries = await self._ask("contraries", drafts.Contraries, check, text=material, wanted=wanted)
+        return reply.results
 
     async def _conclusions(self, draft: Draft) -> Draft:
         def check(reply: drafts.Items) -> Review:
@@ -248,9 +247,10 @@ class Author:
             changed = replace(draft, ladders=reply.nodes)
             return self._review(changed, "ladders", _unlike(reply.nodes, wanted), nodes=wanted)
 
-        reply = await self._ask("ladders", drafts.Ladders, check, text=_shown(draft), wanted=list(wanted))
-        nodes: Mapping[str, Any] = reply.nodes
-        return nodes
+        reply: drafts.Ladders = await self._ask(
+            "ladders", drafts.Ladders, check, text=_shown(draft), wanted=list(wanted)
+        )
+        return reply.nodes
 
     async def _disclosure(self, draft: Draft) -> tuple[Draft, list[str]]:
         """Return the draft with its disclosure, or without it and why."""

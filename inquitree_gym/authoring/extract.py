@@ -27,6 +27,8 @@ MAX_PAGES = 150
 """Largest number of pages of a PDF."""
 MIN_WORDS = 200
 """Smallest number of words of a paper."""
+MAX_TITLE = 300
+"""Longest first paragraph that is taken for the title, in characters."""
 MIN_PAGE_WORDS = 20
 """Words per page of a PDF below which it is taken for a scan."""
 
@@ -147,7 +149,7 @@ def read_document(file: Path) -> PaperDocument:
 
 
 def _check_length(document: PaperDocument, file: Path) -> None:
-    words = len(document.text.split())
+    words = len(document.text.removeprefix("# ").split())
     if words < MIN_WORDS:
         raise OptionError(
             f"'{file}' must hold a whole paper of at least {MIN_WORDS} words, got {words}. Give the full text, "
@@ -290,14 +292,14 @@ def _parsed(title: str, text: str, file: str) -> PaperDocument:
     captions: list[str] = []
     tables: list[str] = []
     for kind, block in _kinds(text):
-        if kind == "heading" and not title:
+        if kind == "heading" and not title and not _HEADING.fullmatch(block):
             title = block
         elif kind == "heading" and plain(block) != plain(title):
             sections.append((block, []))
         elif kind != "heading":
             {"caption": captions, "table": tables}.get(kind, sections[-1][1]).append(block)
-    if not title and sections[0][1]:
-        title = sections[0][1].pop(0)[:300]
+    if not title and sections[0][1] and len(sections[0][1][0]) <= MAX_TITLE:
+        title = sections[0][1].pop(0)
     kept = tuple(PaperSection(heading, tuple(paragraphs)) for heading, paragraphs in sections if paragraphs)
     return PaperDocument(title or file, kept, tuple(captions), tuple(tables), file)
 
