@@ -19,8 +19,6 @@ from typing import Any
 from inquitree_gym.authoring.sources import MAX_PAPER
 from inquitree_gym.errors import OptionError, require
 
-EXTRA = "author"
-"""Extra that installs the extractors: pypdf (BSD) and lxml (BSD)."""
 MAX_FILE = 50_000_000
 """Largest file of a paper, in bytes."""
 MAX_PAGES = 150
@@ -187,7 +185,7 @@ def _cleaned(text: str) -> str:
 
 
 def _pdf(content: bytes, file: Path) -> tuple[str, str]:
-    pypdf = require("pypdf", EXTRA)
+    pypdf = require("pypdf", "author")
     try:
         reader = pypdf.PdfReader(io.BytesIO(content))
         if reader.is_encrypted and not reader.decrypt(""):
@@ -213,7 +211,7 @@ def _pdf(content: bytes, file: Path) -> tuple[str, str]:
 
 
 def _jats(content: bytes, file: Path) -> tuple[str, str]:
-    etree = require("lxml.etree", EXTRA)
+    etree = require("lxml.etree", "author")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
         root = etree.fromstring(content, parser)
@@ -242,10 +240,10 @@ def _jats_lines(node: Any) -> Iterator[str]:
 
 
 def _html(content: bytes, file: Path) -> tuple[str, str]:
-    html = require("lxml.html", EXTRA)
+    html = require("lxml.html", "author")
     try:
         root = html.document_fromstring(content, parser=html.HTMLParser(no_network=True, huge_tree=False))
-    except (require("lxml.etree", EXTRA).ParserError, ValueError) as error:
+    except (require("lxml.etree", "author").ParserError, ValueError) as error:
         raise OptionError(f"'{file}' must be HTML with a text, got {error}. Save the page again.") from None
     named = root.find(".//meta[@name='citation_title']")
     title = str(named.get("content", "")).strip() if named is not None else _inner(root.find(".//h1"))
