@@ -306,8 +306,6 @@ class Author:
         codes = _RULES.get(name, "").split()
         found = lint_tree(tree, self._embed if name == "ladders" else None) if codes else []
         own = [each for each in found if each.code in codes and (nodes is None or each.node in nodes)]
-        # Of the rule of hints and questions alike, a ladder can mend the hints alone.
-        own = [each for each in own if each.code != "T921" or "hints" in each.message + each.path]
         return Review((), [*mendable, *own])
 
 
