@@ -28,6 +28,7 @@ BENCHMARKS = (
     "playing",
     "reporting",
     "synthetic",
+    "exploring",
     "serving",
     "doors",
     "accelerator",

@@ -48,6 +48,12 @@ __all__ = [
     "score_episode",
 ]
 
+
+def __dir__() -> list[str]:
+    """Return the public names, which are imported on use."""
+    return [*__all__, "__version__"]
+
+
 __getattr__ = lazy(
     __name__,
     {

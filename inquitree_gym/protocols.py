@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from inquitree_gym.errors import Fault
+from inquitree_gym.errors import Fault, OptionError
 
 if TYPE_CHECKING:
     pass
 
 Scalar = str | int | float | bool | None
+
+UNREVIEWED = "not reviewed"
+"""Mark of tasks that a model wrote and that no person has reviewed."""
 
 T = TypeVar("T")
 """Task that an episode is played on."""
@@ -91,15 +94,30 @@ class Tasks(Protocol[T]):
     def lint(self, task: T, embedder: Any = None) -> Sequence[Fault]:
         """Return the faults of a task, for its author. Those of meaning need an embedder."""
 
+    def mend(self, document: bytes, where: str) -> tuple[bytes, Sequence[str]]:
+        """Return the file of a task with what a program can mend, and a line for each change but those of form.
+
+        Raises:
+            TreeError: the document is invalid all the same.
+        """
+        raise OptionError(f"a {self.noun} has no mended form; leave out --fix")
+
     def aids(self, task: Any, embedder: Any = None) -> Mapping[str, Sequence[list[str]]]:
         """Return tables that help the author of a task: rows of cells by title, the heading first."""
         return {}
 
+    def is_reviewed(self, task: T) -> bool:
+        """Return False for a task that a model wrote and that no person has reviewed."""
+        return getattr(task, "reviewed", None) is not False
+
     def entries(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the tasks as ``inquitree list`` shows them: values of the `columns`, and ``playable``."""
+        """Yield the tasks as ``inquitree list`` shows them: values of the `columns`, ``playable`` and ``reviewed``."""
         for name in self.expand(["all"]):
             task: Any = self.load(name)
-            yield {column: getattr(task, column) for column in self.columns} | {"playable": True}
+            yield {column: getattr(task, column) for column in self.columns} | {
+                "playable": True,
+                "reviewed": self.is_reviewed(task),
+            }
 
     def outline(self, task: T, spoil: bool) -> Outline:
         """Return a task for ``inquitree show``. Only ``spoil`` shows what an agent has to find out."""

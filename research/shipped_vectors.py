@@ -1,4 +1,4 @@
-"""Write the vectors that the package ships: ``python -m research.shipped_vectors``.
+"""Write the vectors that the package ships, and its record of valid trees: ``python -m research.shipped_vectors``.
 
 Texts that the files hold already keep their vectors, texts that nothing needs any more are dropped, and the others are
 embedded, so a changed template costs the changed texts only.
@@ -6,8 +6,12 @@ embedded, so a changed template costs the changed texts only.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
+from importlib import resources
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +24,8 @@ from inquitree_gym.inquiry.menu import DECISIONS, OPTIONS
 from inquitree_gym.inquiry.observations import observation_keys
 from inquitree_gym.sheets import LETTERS
 from inquitree_gym.trees import builtin_ids, load_tree
+from inquitree_gym.trees.catalogue import builtin_file
+from inquitree_gym.trees.load import CHECKED, parse_tree
 
 COMMAND = "python -m research.shipped_vectors"
 BATCH = 512
@@ -74,6 +80,18 @@ def write(part: str, embedder: Embedder) -> str:
     return f"{file.name}: {len(rows):,} texts, {len(new):,} new, {file.stat().st_size / 1e6:.1f} MB"
 
 
+def record_trees() -> str:
+    """Record the SHA-256 of the file of each shipped tree, once all are valid, and return a line about it."""
+    files = {name: builtin_file(name).read_bytes() for name in builtin_ids()}
+    for name, document in files.items():
+        parse_tree(document, name)
+    record = Path(str(resources.files("inquitree_gym.trees").joinpath(CHECKED)))
+    digests = {name: hashlib.sha256(document).hexdigest() for name, document in files.items()}
+    record.write_text(json.dumps(digests, indent=2) + "\n", encoding="utf-8")
+    return f"{record.name}: {len(digests)} trees"
+
+
 if __name__ == "__main__":
+    out.print(record_trees())
     for part in PARTS:
         out.print(write(part, load_embedder(DEFAULT_EMBEDDER)))

@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 
 @app.command()
 def measure_surface(tasks: output.PapersOption = ALL, seed: Annotated[int, typer.Option(help="Seed.")] = 0) -> None:
-    """Print a Markdown table of the AUC by type of task, and by feature."""
+    """Print Markdown tables of the AUC by type of task, and by feature and type."""
     found = [each for name in TASKS.expand(output.split(tasks)) for each in choices(TASKS.load(name))]
     kinds = sorted({each.kind for each in found})
     heads = ("type", "choices", "near misses", "logistic", "forest", "order")
@@ -54,9 +54,11 @@ def measure_surface(tasks: output.PapersOption = ALL, seed: Annotated[int, typer
         scores = [*(predicted(own, forest=forest, seed=seed) for forest in (False, True)), [c.earliness for c in own]]
         cells = [kind, len(own), sum(int((~c.gold).sum()) for c in own), *(f"{auc(own, each):.3f}" for each in scores)]
         typer.echo(f"| {' | '.join(map(str, cells))} |")
-    typer.echo("\n| feature, all types | AUC |\n|---|--:|")
+    typer.echo(f"\n| feature | {' | '.join(kinds)} |\n|---{'|--:' * len(kinds)}|")
     for place, name in enumerate(FEATURES):
-        typer.echo(f"| {name} | {auc(found, [each.features[:, place] for each in found]):.3f} |")
+        types = ([each for each in found if each.kind == kind] for kind in kinds)
+        cells = (f"{auc(own, [each.features[:, place] for each in own]):.3f}" for own in types)
+        typer.echo(f"| {name} | {' | '.join(cells)} |")
 
 
 def choices(task: ExplorationTask) -> Iterator[Choice]:

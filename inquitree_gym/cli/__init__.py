@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.models import TyperInfo
 
+from inquitree_gym import __version__
 from inquitree_gym.cli.output import run_app
 from inquitree_gym.kinds import kinds
 
@@ -19,6 +20,8 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "show": ("tasks", "Draw a task in the terminal, or export it."),
         "check": ("tasks", "Check tasks for faults. Exit with status 1 if there is an error."),
         "author": ("author", "Let a model write the research tree of a paper, and check it."),
+        "audit": ("reviews", "Let a model look for faults in a tree, and take its exam."),
+        "review": ("reviews", "Decide on each finding about a tree, and write what you accept into it."),
         "schema": ("tasks", "Print the JSON Schema of the files of a kind, for use in editors."),
     },
     "Episodes": {
@@ -94,8 +97,19 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"inquitree-gym {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _all() -> None:
+def _all(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version of the package."),
+    ] = False,
+) -> None:
     """Play, run and score InquiTree's research environments."""
 
 

@@ -17,6 +17,7 @@ from rich.text import Text
 from inquitree_gym.authoring import Author, AuthoredTree, PaperDocument, PaperRecord, read_document
 from inquitree_gym.authoring.author import estimate
 from inquitree_gym.authoring.drafts import check_words
+from inquitree_gym.authoring.findings import SOURCES, side_file
 from inquitree_gym.authoring.sources import publication_date
 from inquitree_gym.cli.output import (
     BaseUrlOption,
@@ -43,7 +44,6 @@ from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Completion
 from inquitree_gym.runs.specs import ModelSettings
 from inquitree_gym.trees.catalogue import (
     CATALOGUE,
-    SOURCES_SUFFIX,
     TREES_VARIABLE,
     CatalogueEntry,
     builtin_ids,
@@ -189,14 +189,10 @@ def _target(out_file: Path | None, entry: CatalogueEntry | None) -> Path:
     if target.suffix != ".json" or (entry is not None and target.stem != entry.id):
         wanted = f"{entry.id}.json" if entry else "ID.json"
         raise OptionError(f"the file of the tree must be named {wanted}, got '{target.name}'. Change --out.")
-    for each in (target, _sources_file(target)):
+    for each in (target, side_file(target, SOURCES)):
         if each.exists():
             raise OptionError(f"'{each}' exists already; give another file with --out, or move it")
     return target
-
-
-def _sources_file(target: Path) -> Path:
-    return target.with_name(target.stem + SOURCES_SUFFIX)
 
 
 def _paced(settings: ModelSettings, budget: Budget) -> Chat:
@@ -262,7 +258,7 @@ def _write(found: AuthoredTree, target: Path, file: Path, settings: ModelSetting
     }
     target.parent.mkdir(parents=True, exist_ok=True)
     write(target, dump_document(found.tree))
-    write(_sources_file(target), json.dumps(sources, indent=2, ensure_ascii=False) + "\n")
+    write(side_file(target, SOURCES), json.dumps(sources, indent=2, ensure_ascii=False) + "\n")
     studies = len(found.tree.studies)
     note(f"'{target}' holds {plural(studies, 'study')}; read it against the paper before you use it")
     for reason in found.left_out:

@@ -29,6 +29,7 @@ from inquitree_gym.cli.output import (
 )
 from inquitree_gym.errors import OptionError
 from inquitree_gym.kinds import kind
+from inquitree_gym.protocols import UNREVIEWED
 from inquitree_gym.results.comparison import differences_table
 from inquitree_gym.results.cutoff import cutoff_table, load_models
 from inquitree_gym.results.load import ScoredRun, no_finished_episode, score_logs
@@ -148,6 +149,10 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     models: CutoffsOption = None,
     judge: ScoredByOption = None,
     env: KindOption = None,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Print every table and an explanation of the columns, not the first table alone."),
+    ] = False,
     as_json: JsonOption = False,
     **_flags: Any,
 ) -> None:
@@ -166,7 +171,11 @@ def report(  # noqa: PLR0913  (one parameter per flag)
         print_json(_plain(reports[0]) if len(reports) == 1 else [_plain(each) for each in reports])
         return
     for each in reports:
-        _print_report(each, f"{each.kind}: " if len(reports) > 1 else "")
+        _print_report(each, f"{each.kind}: " if len(reports) > 1 else "", every)
+        if each.unreviewed:
+            note(f"{UNREVIEWED}: {', '.join(each.unreviewed)}")
+    if not every:
+        out.print("--all prints the other tables and explains the columns.")
     note_missing(dict.fromkeys(missing for run in runs for missing in run.missing))
 
 
@@ -255,15 +264,15 @@ def _plain(report: Report[Any]) -> dict[str, Any]:
     return plain | {further.key: further.records for further in report.pages.further_results(report)}
 
 
-def _print_report(report: Report[Any], kind: str) -> None:
-    """Print the tables of a report. ``kind`` begins their titles."""
+def _print_report(report: Report[Any], kind: str, every: bool) -> None:
+    """Print the first table of a report and what was asked for, or every table. ``kind`` begins their titles."""
     results = report.results
     by = _captioned(results, report.judged_by)
     tables: Mapping[str, Sequence[str]] = results.tables or {"Results": shown_of(results)}
     for number, (title, measures) in enumerate(tables.items()):
         if number == 0:
             print_table(f"{kind}{title}{by}", summary_table(report.table, measures, results))
-        elif _has_values(report, measures):
+        elif every and _has_values(report, measures):
             print_table(f"{kind}{title}", summary_table(report.table, measures, results))
     if report.differences:
         compared = results.compared or shown_of(results)
@@ -271,9 +280,9 @@ def _print_report(report: Report[Any], kind: str) -> None:
     for further in report.pages.further_results(report):
         if further.rows:
             print_table(f"{kind}{further.title}{by}", further.rows)
-    if report.cutoffs.splits:
+    if every and report.cutoffs.splits:
         print_table(f"{kind}Before − after the training cutoff{by}", cutoff_table(report.cutoffs, results))
-    if results.legend:
+    if every and results.legend:
         out.print(Text(results.legend))
     note_unnamed(report.cutoffs.unnamed)
 

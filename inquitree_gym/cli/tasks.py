@@ -24,6 +24,7 @@ from inquitree_gym.cli.output import (
     TaskArgument,
     TaskKindOption,
     check_svg,
+    note,
     out,
     print_json,
     print_table,
@@ -34,7 +35,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.errors import SEVERITIES, Fault, LogError, OptionError, TreeError, UnknownTreeError, plural
 from inquitree_gym.files import MAX_TASK, open_input
 from inquitree_gym.kinds import DEFAULT_KIND, Kind, kind, kinds
-from inquitree_gym.protocols import Outline
+from inquitree_gym.protocols import UNREVIEWED, Outline
 from inquitree_gym.trees.catalogue import builtin_ids, is_path, user_files
 
 MANY = 6
@@ -62,6 +63,7 @@ def list_tasks(env: TaskKindOption = None, as_json: JsonOption = False) -> None:
     for entry in entries:
         values = [entry[name] for name in tasks.columns]
         cells = ["" if value is None else str(value) for value in values]
+        cells[-1] += "" if entry.get("reviewed") is not False else f" ({UNREVIEWED})"
         table.add_row(*cells, style="" if entry["playable"] else "dim")
     out.print(table)
 
@@ -88,6 +90,8 @@ def show(
         print_json(loaded.model_dump(mode="json"))
     elif svg_file is None:
         out.print(_branches(of_kind.tasks.outline(loaded, spoil)))
+        if not of_kind.tasks.is_reviewed(loaded):
+            out.print(UNREVIEWED)
 
 
 @app.command()
@@ -99,6 +103,9 @@ def check(
         str, typer.Option(help="Embedder for the checks of meaning; none skips these checks.")
     ] = DEFAULT_EMBEDDER,
     env: TaskKindOption = None,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="First mend the files: canonical form, stubs, implied prerequisites.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check tasks for faults. Exit with status 1 if there is an error, with 0 for warnings and notes.
@@ -106,6 +113,8 @@ def check(
     Of a single task, print the tables that help its author as well.
     """
     names = list(kind(env or DEFAULT_KIND).tasks.expand(tasks or ["all"]))
+    for name in names if fix else ():
+        _mend(name, env)
     faults: dict[str, list[Fault]] = {}
     aids: Mapping[str, Sequence[list[str]]] = {}
     alone = repeat(len(names) == 1 and not as_json)
@@ -123,12 +132,29 @@ def check(
     raise typer.Exit(FAULTY if has_error else 0)
 
 
+def _mend(name: str, env: str | None) -> None:
+    """Mend a file, and print on the error stream what changed. What keeps it from loading is left to the check."""
+    from inquitree_gym.trees.reading import read_document
+
+    if not is_path(name):
+        raise OptionError(f"--fix must be given files, got '{name}'. Name files, or leave out --fix.")
+    content = read_document(name)
+    try:
+        mended, changes = kind_of_task(name, env).tasks.mend(content, name)
+    except TreeError:
+        return
+    if mended != content:
+        write(Path(name).expanduser(), mended.decode())
+        for change in changes or ("written in canonical form",):
+            note(f"{name}: {change}")
+
+
 @app.command()
 def schema(env: TaskKindOption = None) -> None:
     """Print the JSON Schema of the files of a kind, for use in editors."""
-    from pydantic import TypeAdapter
+    from inquitree_gym.trees.descriptions import described_schema
 
-    print_json({"$schema": DRAFT, **TypeAdapter(kind(env or DEFAULT_KIND).tasks.schema).json_schema()})
+    print_json({"$schema": DRAFT, **described_schema(kind(env or DEFAULT_KIND).tasks.schema)})
 
 
 def kind_of_task(name: str, env: str | None) -> Kind:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, Self, TypeVar
 
@@ -138,4 +137,6 @@ def shared_judge(judge: str | AsyncJudge[T] | None, task_kind: str) -> str | Asy
 
 async def all_at_once(asking: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Await everything at the same time, and raise the first error."""
+    import asyncio  # costs a tenth of a start, which asks nobody
+
     await asyncio.gather(*asking)

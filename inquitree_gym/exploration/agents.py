@@ -8,10 +8,11 @@ from typing import Any
 
 from inquitree_gym.baselines.agent import BaselineAgent, privileged
 from inquitree_gym.baselines.llm import ChatAgent
+from inquitree_gym.errors import OptionError
 from inquitree_gym.exploration.citing import work_of
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.gold import AnswerGold, CitationGold, Slot
-from inquitree_gym.exploration.library import NAME
+from inquitree_gym.exploration.library import NAME, PAPERS
 from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.reading import parts_of
 from inquitree_gym.exploration.runtime import PACKAGE
@@ -51,7 +52,7 @@ class GuessingAgent(BaselineAgent):
             return f"ANSWER {'; '.join(task.part_of(records[at], part).written() for part, at in pairs)}"
         if isinstance(gold, CitationGold):
             count = sum(len(slot.works) for slot in gold.slots)
-            cited = iter(self.rng.choice(list(library.papers), count, replace=False).tolist())
+            cited = iter(self.rng.choice(list(library.facts[PAPERS]), count, replace=False).tolist())
             slots = tuple(
                 Slot(number=slot.number, works=tuple(work_of(next(cited), library) for _ in slot.works))
                 for slot in gold.slots
@@ -91,6 +92,8 @@ class GoldPathAgent(BaselineAgent):
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action of the path."""
         path = privileged(info, self.name)["path"]
+        if not path:
+            raise OptionError("the oracle must have a task with a path, got one without. Play another agent.")
         return str(path[min(info["turn"], len(path) - 1)])
 
 

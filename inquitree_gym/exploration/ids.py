@@ -1,10 +1,11 @@
-"""Registered ids of explorations: one for all frozen tasks, one for each type."""
+"""Registered ids of explorations: one for all frozen tasks, one for each type, one for synthetic questions."""
 
 from __future__ import annotations
 
 import gymnasium as gym
 
 ENTRY_POINT = "inquitree_gym.exploration.env:ExplorationEnv"
+SYNTHETIC_ENTRY_POINT = "inquitree_gym.exploration.synthetic:SyntheticExplorationEnv"
 NAMES = {
     "SciExplore-v0": "all",
     "SciExplore-T1-v0": "T1",
@@ -21,3 +22,4 @@ def register() -> None:
     """Register every environment. Opens no task."""
     for name, tasks in NAMES.items():
         gym.register(name, entry_point=ENTRY_POINT, kwargs={"task": tasks})
+    gym.register("SciExplore-synthetic-v0", entry_point=SYNTHETIC_ENTRY_POINT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inquitree_gym.exploration.sections import by_hops, by_type, failed
+from inquitree_gym.exploration.sections import by_hops, by_type, effort, failed, repeated, sources
 from inquitree_gym.results.report import FurtherResult, KindPages, Report
 from inquitree_gym.results.score import KindResults, Measure
 
@@ -15,7 +15,7 @@ class ExplorationPages(KindPages):
 
     charts: Mapping[str, tuple[str, str]] = {"score": ("score", "score"), "evidence": ("p", "evidence shown, p")}
     order = "score"
-    sections = (by_type, by_hops, failed)
+    sections = (by_type, by_hops, repeated, effort, sources, failed)
 
     def maps(self, results: KindResults[Any, Any]) -> Mapping[str, Measure[Any]]:
         """Return the score, by a title of its own."""

@@ -19,7 +19,7 @@ from inquitree_gym.exploration.graders import grade
 from inquitree_gym.exploration.library import JOIN, METHOD, NAME, PAPERS, Document, Library, Place, Value
 from inquitree_gym.exploration.providers import Provider
 from inquitree_gym.exploration.rules import ExplorationState, ToolView, act
-from inquitree_gym.exploration.schema import Condition, ExplorationTask, Query, TableQuery, TextQuery
+from inquitree_gym.exploration.schema import Condition, ExplorationTask, Query, ShelfSpec, TableQuery, TextQuery
 from inquitree_gym.exploration.settings import ExplorationRules
 
 FEWEST_ROWS, MOST_ROWS = 8, 20
@@ -48,11 +48,14 @@ _KEY = re.compile(r"\((\S+)\)$", re.MULTILINE)
 
 
 def proof_faults(task: ExplorationTask, library: Library, provider: Provider) -> list[str]:
-    """Return everything that keeps a task from being proved. Empty for a sound one."""
-    checks = (
-        _answer_faults, _retrieval_faults, _citation_faults, _table_faults, _overlap_faults, _near_miss_faults,
-        _wording_faults, _evidence_faults,
-    )  # fmt: skip
+    """Return everything that keeps a task from being proved. Empty for a sound one.
+
+    The shelf has too few papers for ambiguity and near misses. There an answer is only the right one, and in reach.
+    """
+    checks: tuple[Callable[[ExplorationTask, Library], Iterator[str]], ...]
+    checks = (_answer_faults, _table_faults, _wording_faults, _evidence_faults)
+    if not isinstance(task.library, ShelfSpec):
+        checks += (_retrieval_faults, _citation_faults, _overlap_faults, _near_miss_faults)
     faults = [fault for check in checks for fault in check(task, library)]
     return [*faults, *_path_faults(task, provider)]
 
@@ -150,8 +153,9 @@ def _table_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
     if lost := [header for header in gold.headers if header not in task.question]:
         yield f"the question must ask for every header, got none of {' | '.join(lost)}"
     found = {row[0][0]: row for row in (_row(key, query, library) for key in answers(query, library))}
-    if not FEWEST_ROWS <= len(gold.rows) <= MOST_ROWS or set(found) != {row[0] for row in gold.rows}:
-        yield f"the rows must be the {len(found)} of the scope, {FEWEST_ROWS} to {MOST_ROWS}, got {len(gold.rows)}"
+    fewest = 1 if isinstance(task.library, ShelfSpec) else FEWEST_ROWS
+    if not fewest <= len(gold.rows) <= MOST_ROWS or set(found) != {row[0] for row in gold.rows}:
+        yield f"the rows must be the {len(found)} of the scope, {fewest} to {MOST_ROWS}, got {len(gold.rows)}"
     for row in gold.rows:
         true = [cell for cell, _ in found.get(row[0], ())]
         if true and true != list(row):

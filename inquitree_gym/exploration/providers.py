@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from inquitree_gym.errors import InquiTreeError, require
+from inquitree_gym.errors import InquiTreeError, OptionError, require
 from inquitree_gym.exploration.actions import Test, words_of
 from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.library import NAME, Column, Database, Document, Library, LibrarySpec
+from inquitree_gym.exploration.schema import ShelfSpec, WebSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,8 +73,18 @@ class Provider(Protocol):
 
 
 @lru_cache(maxsize=8)
-def local_library(spec: LibrarySpec) -> LocalLibrary:
-    """Return the provider of a fictional library, the same object while it is kept."""
+def local_library(spec: LibrarySpec | WebSpec) -> LocalLibrary:
+    """Return the provider of a library of this package, the same object while it is kept.
+
+    Raises:
+        OptionError: the task is about the web.
+    """
+    if isinstance(spec, WebSpec):
+        raise OptionError("a task on the web must have a provider, got none. Give provider=WebSearch(…) or a Cassette.")
+    if isinstance(spec, ShelfSpec):
+        from inquitree_gym.exploration.shelf import build_shelf
+
+        return LocalLibrary(build_shelf(spec))
     return LocalLibrary(build_library(spec))
 
 

@@ -31,8 +31,8 @@ class ExplorationDetail:
 
     answer: str | None
     grade: Grade | None
-    evidence: float
-    """Share of the gold facts whose page was shown."""
+    evidence: float | None
+    """Share of the gold facts whose page was shown. None for a task that names none."""
     hops: int
     calls: dict[str, int]
     """Turns by tool."""
@@ -41,6 +41,10 @@ class ExplorationDetail:
     max_turns: int
     provider: str
     """Name of the source of documents."""
+    library: str
+    """Name of the library of the task. Its tasks are not independent of each other."""
+    repeatable: bool
+    """False where the source can answer otherwise tomorrow, as the live web."""
 
     @property
     def searches(self) -> int:
@@ -58,6 +62,14 @@ class ExplorationDetail:
         return self.grade.verdict if isinstance(self.grade, AnswerGrade) else ""
 
 
+def _grounded(detail: ExplorationDetail) -> float | None:
+    return None if detail.score is None or detail.evidence is None else detail.evidence * detail.score
+
+
+def _guessed(detail: ExplorationDetail) -> float | None:
+    return None if detail.score is None or detail.evidence is None else float(detail.score == 1 > detail.evidence)
+
+
 def _refused(detail: ExplorationDetail) -> float | None:
     return None if detail.grade is None else float(detail.verdict == "not_attempted")
 
@@ -68,10 +80,8 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
     measures = (
         Measure("score", lambda detail: detail.score, "score of the answer", judged=True),
         Measure("p", lambda detail: detail.evidence, "share of the gold facts whose page was shown"),
-        Measure(
-            "p·score", lambda detail: detail.score and detail.evidence * detail.score, "grounded score", judged=True
-        ),
-        Measure("guessed", lambda of: of.score and float(of.score == 1 > of.evidence), "right at p < 1", judged=True),
+        Measure("p·score", _grounded, "grounded score", judged=True),
+        Measure("guessed", _guessed, "right at p < 1", judged=True),
         Measure("not attempted", _refused, "answers that refuse or are incomplete", judged=True),
         Measure("searches", lambda detail: detail.searches, "searches", digits=1),
     )
@@ -88,12 +98,14 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
         return ExplorationDetail(
             answer=None if answered is None else answered.event.answer,
             grade=None if answered is None else judged.payloads.get(answered.turn),
-            evidence=found / len(task.evidence),
+            evidence=found / len(task.evidence) if task.evidence else None,
             hops=task.hops,
             calls={tool: tools.count(tool) for tool in dict.fromkeys(tools)},
             shown=shown,
             max_turns=episode.header.rules["max_turns"],
             provider=str(episode.header.setup.provider["name"]),
+            library=task.library.name,
+            repeatable=episode.header.setup.repeatable,
         )
 
     def limit(self, header: Header, task: ExplorationTask) -> str:
@@ -106,8 +118,9 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
         return int(detail.grade is None)
 
     def plain(self, detail: ExplorationDetail) -> dict[str, Any]:
-        """Return answer, verdict, hops and calls, for JSON."""
-        return {"answer": detail.answer, "verdict": detail.verdict, "hops": detail.hops, "calls": detail.calls}
+        """Return the answer, its verdict and how it was found, for JSON."""
+        names = ("answer", "verdict", "hops", "calls", "provider", "repeatable")
+        return {name: getattr(detail, name) for name in names}
 
 
 RESULTS = ExplorationResults()

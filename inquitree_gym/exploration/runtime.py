@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from inquitree_gym.exploration.actions import FORMS
 from inquitree_gym.exploration.events import ExplorationEvent, ExplorationSetup
 from inquitree_gym.exploration.graders import Grade
 from inquitree_gym.exploration.judging import VERSION
-from inquitree_gym.exploration.library import Place
+from inquitree_gym.exploration.library import LibrarySpec, Place
 from inquitree_gym.exploration.providers import Listing, Provider, local_library
 from inquitree_gym.exploration.rules import ALLOWED, ExplorationState, ToolView
 from inquitree_gym.exploration.schema import ExplorationTask
@@ -64,6 +64,7 @@ class ExplorationRuntime:
             return self.prompts.render("exploration_end")
         values: dict[str, object] = {"question": self.task.question, "max_turns": self.rules.max_turns}
         forms = tuple(FORMS[tool] for tool in ALLOWED[self.rules.tools])
+        values["invented"] = type(self.task.library) is LibrarySpec
         values["result"] = "" if view is None else view_text(view, forms)
         if state.phase == "answer":
             return self.prompts.render("exploration_limit", **values)
@@ -102,22 +103,31 @@ class ExplorationRuntimes(Runtimes[ExplorationTask, ExplorationRules, Exploratio
 
     most = 256
 
-    def __init__(self, provider: Provider | None, prompts: Prompts) -> None:
-        """Create an empty cache. Without a provider each task is played in its own library."""
+    def __init__(
+        self,
+        provider: Provider | None,
+        prompts: Prompts,
+        libraries: Callable[[LibrarySpec], Provider] | None = None,
+    ) -> None:
+        """Create an empty cache. Without a provider each task is played in its own library.
+
+        ``libraries`` returns the library of a task that is played once. None for `local_library`.
+        """
         super().__init__()
-        self._provider, self._prompts = provider, prompts
+        self._provider, self._prompts, self._libraries = provider, prompts, libraries
 
     @property
     def scope(self) -> Scope:
         """See `Runtimes.scope`. No text is embedded here."""
-        return "shared"
+        return "shared" if self._libraries is None else "episode"
 
     def within(self, scope: Scope) -> ExplorationRuntimes:
         """Return an empty cache."""
-        return ExplorationRuntimes(self._provider, self._prompts)
+        return ExplorationRuntimes(self._provider, self._prompts, self._libraries)
 
     def _build(self, about: ExplorationTask, rules: ExplorationRules) -> ExplorationRuntime:
-        provider = local_library(about.library) if self._provider is None else self._provider
+        library = self._libraries or local_library
+        provider = library(about.library) if self._provider is None else self._provider
         own = rules if rules.max_turns is not None else rules.override({"max_turns": about.turns})
         return ExplorationRuntime(about, own, provider, self._prompts)
 

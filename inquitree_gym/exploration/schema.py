@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -22,6 +22,26 @@ USUAL_TURNS = 60
 TaskType = Literal["T1", "T2", "T3", "T4"]
 """Type of a task, in the paper's words: T1 database navigation, T2 ambiguous literature retrieval, T3 missing
 references, T4 cross-source tables."""
+
+
+class ShelfSpec(LibrarySpec):
+    """Stands for the library of the shipped papers. See `shelf`."""
+
+    seed: int = 0
+    shelf: Literal[1]
+    """Version of the shelf."""
+
+    @property
+    def name(self) -> str:
+        """Name in logs."""
+        return f"shelf-{self.shelf}"
+
+
+class WebSpec(FrozenModel):
+    """Stands for a source that this package does not build, such as the web: the `Provider` of the environment."""
+
+    web: Literal[True] = True
+    name: ClassVar[str] = "web"
 
 
 class Condition(FrozenModel):
@@ -90,6 +110,10 @@ class TextQuery(FrozenModel):
             yield from slot.records()
 
 
+UNKNOWN = Query(database="web", where=(Condition(column="question", op="=", value="as asked"),))
+"""Query of a task on a source without facts, about which nothing can be proved."""
+
+
 class GoldFact(FrozenModel):
     """A gold fact: the page that shows it."""
 
@@ -107,20 +131,27 @@ class ExplorationTask(FrozenModel):
     version: int = Field(default=1, ge=1)
     canary: Canary = CANARY
     kind: TaskType
-    library: LibrarySpec
+    library: LibrarySpec | ShelfSpec | WebSpec
+    """Where the answer stands. A task on the web needs no more than its question and gold beside this."""
     question: Text
-    query: Query | TableQuery | TextQuery
-    asked: tuple[Text, ...] = Field(min_length=1, max_length=2)
+    query: Query | TableQuery | TextQuery = UNKNOWN
+    asked: tuple[Text, ...] = Field(default=(), max_length=2)
     """Columns of the answer: one, or the name and a number. Of a table its key."""
     gold: Gold
     """The answer: one part, up to four of a list in any order, the works of every slot, or a table."""
-    evidence: tuple[GoldFact, ...] = Field(min_length=1)
-    path: tuple[Text, ...] = Field(min_length=1)
+    evidence: tuple[GoldFact, ...] = ()
+    path: tuple[Text, ...] = ()
     """Actions that find the answer, which is the last."""
     published: str = ""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if isinstance(self.library, WebSpec):
+            if self.gold.kind != self.kind:
+                raise ValueError(f"gold must be of a {self.kind} task, got gold of {self.gold.kind}")
+            return self
+        if not (self.asked and self.evidence and self.path):
+            raise ValueError("a task about a library must have asked, evidence and path, got an empty one")
         own = TextQuery if self.kind == "T3" else TableQuery if self.kind == "T4" else Query
         if self.hops > MAX_HOPS and own is not TextQuery:
             raise ValueError(f"a query must have at most {MAX_HOPS} records, got {self.hops}")
@@ -133,8 +164,8 @@ class ExplorationTask(FrozenModel):
 
     @property
     def hops(self) -> int:
-        """Number of records that have to be identified, the answer's included."""
-        return sum(1 for _ in self.query.records())
+        """Number of records that have to be identified, the answer's included. 0 where it is unknown."""
+        return 0 if self.query == UNKNOWN else sum(1 for _ in self.query.records())
 
     @property
     def turns(self) -> int:

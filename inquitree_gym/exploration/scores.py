@@ -6,13 +6,15 @@ that hold unless another is asked for. `f_em` is no symmetric F: an omission cos
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from inquitree_gym.exploration.gold import Frozen
 from inquitree_gym.exploration.graders import AnswerGrade, CitationGrade, Grade, Items, TableGrade
+from inquitree_gym.results.statistics import FEWEST_TREES, Estimate, quantile
 
 Single = Literal["accuracy", "f_em"]
 """Score of T1 and T2."""
@@ -82,22 +84,53 @@ def f_cite(grades: Sequence[CitationGrade], mean: Mean = "tasks") -> float:
     return statistics.fmean(slot.f1 for grade in grades for slot in grade.slots)
 
 
+TABLE_VALUES: Mapping[str, Callable[[TableGrade, Items], float]] = {
+    "r_item": lambda grade, items: grade.items(items).recall,
+    "r_row": lambda grade, _: grade.rows.recall,
+    "key_recall": lambda grade, _: grade.keys.recall,
+    "format_accuracy": lambda grade, _: float(grade.format),
+    "item_precision": lambda grade, items: grade.items(items).precision,
+    "item_f1": lambda grade, items: grade.items(items).f1,
+    "row_precision": lambda grade, _: grade.rows.precision,
+    "row_f1": lambda grade, _: grade.rows.f1,
+}
+"""Value of one T4 task by field of `TableScores`."""
+
+
 def table_scores(grades: Sequence[TableGrade], items: Items = "all") -> TableScores:
     """Return the means over T4 tasks."""
+    means = {name: statistics.fmean(of(grade, items) for grade in grades) for name, of in TABLE_VALUES.items()}
+    return TableScores(**means)
 
-    def over(value: Callable[[TableGrade], float]) -> float:
-        return statistics.fmean(map(value, grades))
 
-    return TableScores(
-        r_item=over(lambda grade: grade.items(items).recall),
-        r_row=over(lambda grade: grade.rows.recall),
-        key_recall=over(lambda grade: grade.keys.recall),
-        format_accuracy=over(lambda grade: grade.format),
-        item_precision=over(lambda grade: grade.items(items).precision),
-        item_f1=over(lambda grade: grade.items(items).f1),
-        row_precision=over(lambda grade: grade.rows.precision),
-        row_f1=over(lambda grade: grade.rows.f1),
-    )
+def task_value(given: Grade, name: str) -> float | None:
+    """Return what one task adds to a score: "t1", "t2", "t3" or a field of `TableScores`. None if it adds nothing."""
+    if isinstance(given, TableGrade):
+        return TABLE_VALUES[name](given, "all") if name in TABLE_VALUES else None
+    return given.score if given.kind.lower() == name else None
+
+
+def over_libraries(terms: Sequence[tuple[float, Sequence[tuple[str, float]]]]) -> Estimate:
+    """Return a weighted sum of means over tasks, with an interval that treats each library as one observation.
+
+    Each term is a weight with (library, value) pairs. The interval is ± t √(G / (G − 1) Σ e²) with G − 1 degrees of
+    freedom, where e is the weighted sum of the deviations of one of the G libraries, each divided by the number of
+    values of its term. There is none below `FEWEST_TREES` libraries, and no mean if a term has no value.
+    """
+    libraries: dict[str, float] = defaultdict(float)
+    mean = 0.0
+    for weight, pairs in terms:
+        if not pairs:
+            return Estimate(None, None, None, 0, 0)
+        middle = statistics.fmean(value for _, value in pairs)
+        mean += weight * middle
+        for library, value in pairs:
+            libraries[library] += weight * (value - middle) / len(pairs)
+    episodes, count = sum(len(pairs) for _, pairs in terms), len(libraries)
+    if count < FEWEST_TREES:
+        return Estimate(mean, None, None, count, episodes)
+    half = quantile(count - 1) * math.sqrt(count / (count - 1) * sum(each**2 for each in libraries.values()))
+    return Estimate(mean, mean - half, mean + half, count, episodes)
 
 
 def overall(kinds: Sequence[float | None], weights: Weights = "eq8") -> float | None:

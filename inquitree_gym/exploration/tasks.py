@@ -11,7 +11,7 @@ from typing import Any
 from inquitree_gym.errors import Fault, UnknownTreeError, suggest
 from inquitree_gym.exploration.schema import ExplorationTask
 from inquitree_gym.protocols import Outline, Tasks
-from inquitree_gym.trees.catalogue import expand_names, is_path
+from inquitree_gym.trees.catalogue import expand_names, is_path, user_files
 from inquitree_gym.trees.reading import dump_document, read_document, validated
 
 TaskLike = str | os.PathLike[str] | ExplorationTask
@@ -33,6 +33,28 @@ def frozen_tasks() -> dict[str, ExplorationTask]:
     return {task.id: task for task in tasks}
 
 
+def _synthetic(name: str) -> ExplorationTask:
+    """Return a synthetic question by its id. Raise `UnknownTreeError` for any other text."""
+    from inquitree_gym.exploration.building.synthetic import spec_of, synthetic_question
+
+    spec = spec_of(name)
+    if spec is not None:
+        return synthetic_question(spec)
+    hint = suggest(name, frozen_tasks())
+    raise UnknownTreeError(
+        f"a task must be a frozen one, a synthetic one such as synthetic-t1-17, or a path, got '{name:.60}'{hint}. See "
+        "inquitree list."
+    )
+
+
+@cache
+def shelf_tasks() -> dict[str, ExplorationTask]:
+    """Return the tasks on the shipped papers by id, in order."""
+    file = resources.files("inquitree_gym").joinpath("exploration", "data", "shelf.jsonl")
+    tasks = map(ExplorationTask.model_validate_json, file.read_text(encoding="utf-8").splitlines())
+    return {task.id: task for task in tasks}
+
+
 def _of_types(*types: str) -> tuple[str, ...]:
     return tuple(task.id for task in frozen_tasks().values() if task.kind in types)
 
@@ -45,12 +67,12 @@ class ExplorationTasks(Tasks[ExplorationTask]):
     columns = ("id", "version", "group", "hops", "title")
 
     def expand(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return ids and paths. ``all`` stands for every frozen task, ``T1`` for those of that type."""
+        """Return ids and paths. ``all`` stands for every frozen task, ``T1`` for a type, ``shelf`` for real papers."""
         types = {name: partial(_of_types, name) for name in FROZEN}
-        return expand_names(names, {"all": partial(_of_types, *FROZEN), **types})
+        return expand_names(names, {"all": partial(_of_types, *FROZEN), "shelf": lambda: tuple(shelf_tasks()), **types})
 
     def load(self, task: TaskLike) -> ExplorationTask:
-        """Return a task by id or path, or as it is.
+        """Return a task by id or path, or as it is. ``synthetic-t1-17`` is drawn from its seed.
 
         Raises:
             UnknownTreeError: there is no such id or file.
@@ -60,11 +82,11 @@ class ExplorationTasks(Tasks[ExplorationTask]):
             return task
         if is_path(task):
             return validated(ExplorationTask, read_document(task), str(task))
-        known = frozen_tasks()
+        known = {**frozen_tasks(), **shelf_tasks()} if str(task).startswith("shelf") else frozen_tasks()
         if str(task) in known:
             return known[str(task)]
-        hint = suggest(str(task), known)
-        raise UnknownTreeError(f"a task must be a frozen one or a path, got '{task!s:.60}'{hint}. See inquitree list.")
+        file = user_files().get(str(task))
+        return _synthetic(str(task)) if file is None else validated(ExplorationTask, read_document(file), str(file))
 
     def dump(self, task: ExplorationTask) -> bytes:
         """Return the canonical document."""

@@ -7,7 +7,7 @@ result that is shown on the last turn counts, so the first study needs two turns
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -151,8 +151,53 @@ def choose_greedy(
     return np.where(np.maximum(single, worth.max(1)) > _NOTHING, study, -1)
 
 
+_promising: Chooser = partial(choose_greedy, value=promise)
+
+
+def choose_planned(model: Model, view: View) -> Ints:
+    """Choose by promise per turn, after a plan where that reads too few axes. See `plan`."""
+    chosen = _promising(model, view)
+    limits = view.left + VISIT * view.runs.sum(1) - 1  # of episodes without a repetition, which alone can be in a plan
+    for limit in np.unique(limits[view.runs.max(1) <= 1]):
+        course = plan(model, int(limit))
+        for step, study in enumerate(course):
+            before = np.bincount(course[:step], minlength=view.runs.shape[1])
+            chosen = np.where((limits == limit) & (view.runs == before).all(1), study, chosen)
+    return chosen
+
+
+@lru_cache(maxsize=1024)
+def plan(model: Model, limit: int, episodes: int = 400) -> tuple[int, ...]:
+    """Return the studies with which to begin under a turn limit. None where choice by promise does as well.
+
+    Choice by promise looks no further than the next subtopics. Under a short limit it can spend turns on an axis that
+    a later study reads beside another one. Then `best_course` reads more axes. It is the plan if simulated episodes
+    that begin with it are worth more.
+    """
+    design = model.design
+    if model.level is None or limit >= VISIT * len(design.reads):
+        return ()
+    alone = play_courses(design, 0, limit, _promising, model=observe(design, 0), episodes=1, seed=0).study[0]
+    if len(_axes(design, alone[alone >= 0])) == len(design.exam.poles):
+        return ()
+    course = best_course(design, limit)
+    if len(_axes(design, course)) <= len(_axes(design, alone[alone >= 0])):
+        return ()
+
+    def begin(model: Model, view: View) -> Ints:
+        step = int(view.runs[0].sum())
+        return choose_course(model, view, course) if step < len(course) else _promising(model, view)
+
+    worth = [_mean_worth(model, limit, chooser, episodes) for chooser in (begin, _promising)]
+    return course if worth[0] > worth[1] else ()
+
+
+def _axes(design: Design, studies: Iterable[int]) -> set[int]:
+    return {axis for study in studies for axis in design.reads[study]}
+
+
 CHOICES: dict[str, Chooser] = {
-    "bayes": partial(choose_greedy, value=promise),
+    "bayes": choose_planned,
     "greedy": partial(choose_greedy, repeats=False),
     "cover": choose_cover,
 }
@@ -300,8 +345,12 @@ def mean_worth(design: Design, level: int, limit: int, choice: str, episodes: in
         choice: one of `CHOICES`.
         episodes: number of episodes.
     """
-    model = observe(design, level)
-    course = play_courses(design, level, limit, CHOICES[choice], model=model, episodes=episodes, seed=0)
+    return _mean_worth(observe(design, level), limit, CHOICES[choice], episodes)
+
+
+def _mean_worth(model: Model, limit: int, chooser: Chooser, episodes: int) -> float:
+    level = model.level or 0
+    course = play_courses(model.design, level, limit, chooser, model=model, episodes=episodes, seed=0)
     return float(expected_scores(model, axis_beliefs(model, replay(model, course)[0])).mean())
 
 

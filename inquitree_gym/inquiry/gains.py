@@ -1,4 +1,4 @@
-"""Gains of an episode by choosing and reading, against the exact posterior over worlds after each result.
+"""Gains by choosing and reading, and vigilance, against the exact posterior over worlds after each result.
 
 Everything follows from the log. The fake level is taken as known, since agents are told it.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,13 @@ from inquitree_gym.inquiry.observer import (
     expected_scores,
     fake_chances,
     observe,
+    option_beliefs,
+    stack,
 )
+from inquitree_gym.inquiry.opportunities import Choice, choices_of, mean_share
 from inquitree_gym.inquiry.trajectory import world_of
 from inquitree_gym.inquiry.vigilance import Belief, Calibration, Counts
-from inquitree_gym.results.statistics import Estimate, clustered_mean
+from inquitree_gym.results.statistics import Estimate, clustered_mean, ratio_of_means
 from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees.worlds import EVEN, outcomes_in
 
@@ -38,8 +41,13 @@ if TYPE_CHECKING:
     from inquitree_gym.log import Episode
     from inquitree_gym.trees import Tree
 
-CHOOSING, TOLD, TOLD_HITS, REDO_AUC = "choosing", "tellable", "hit_rate, tellable", "redo AUC"
+CHOOSING, TOLD, TOLD_HITS, REDO_AUC, OBSERVER_AUC, OBSERVER_D = (
+    "choosing", "tellable", "hit_rate, tellable", "redo AUC", "observer AUC", "observer d′",
+)  # fmt: skip
 """Names of the estimates of `gains`."""
+TAKEN_UP, CHECKED, CONFLICT_D = "conflicts taken up", "agreements taken up", "conflict d′"
+"""Names of the estimates of `taken_up`."""
+_TIE = 1e-9
 LEAST = 0.02
 """Gain of greedy over random choice from which choices can be told apart."""
 
@@ -61,11 +69,18 @@ class Reasoned:
     """Expected return of the best sheet with the credit that was earned."""
     own: float | None
     """Expected return of the agent's sheet. None without an exam."""
+    choices: tuple[Choice, ...]
+    """Choice that led to each result."""
 
     @property
     def reading(self) -> float | None:
         """Return that the agent's answers lose against the best ones after the same showings: 0 at best."""
         return None if self.own is None else min(self.own - self.best, 0.0)
+
+    @property
+    def information(self) -> float | None:
+        """Expected information of the choices as a share of the best open ones. See `mean_share`."""
+        return mean_share(self.choices)
 
 
 def showings_of(episode: Episode[InquiryEvent], tree: Tree, shown: Sequence[Exposure]) -> list[tuple[int, int]]:
@@ -90,30 +105,38 @@ def reasoned(
     try:
         showings = showings_of(episode, tree, shown)
         model = observe(design, rules.fake_level)
-        before, *after = beliefs_along(model, showings)
+        along = list(beliefs_along(model, showings))
     except OptionError:
         return None
-    belief = after[-1] if after else before
-    doubts = tuple(
-        float(fake_chances(model, each, np.array([study]), np.array([outcome]))[0])
-        for each, (study, outcome) in zip(after, showings, strict=True)
-    )
+    belief, doubts, chosen = along[-1], (), ()
+    if showings:
+        study, outcome = np.array(showings).T
+        doubts = tuple(map(float, fake_chances(model, stack(along[1:]), study, outcome)))
+        chosen = choices_of(episode, model, stack(along[:-1]), showings, shown)
     scores = expected_scores(model, axis_beliefs(model, belief))[0]
     credit = np.ones_like(scores) if exam is None else np.array(exam.credit)
     own = None if exam is None else expected_return(model, belief, Sheet(exam.choices), exam.credit)
-    limit = rules.turn_limit(len(tree.subtopics))
-    best = float((scores * credit).mean())
-    return Reasoned(design, rules.fake_level, limit, doubts, float(scores.mean()), best, own)
+    limit, best = rules.turn_limit(len(tree.subtopics)), float((scores * credit).mean())
+    return Reasoned(design, rules.fake_level, limit, doubts, float(scores.mean()), best, own, chosen)
 
 
-def belief_over_turns(
-    episode: Episode[InquiryEvent], tree: Tree, shown: Sequence[Exposure]
-) -> list[tuple[tuple[float, ...], ...]]:
-    """Return the probability of each pole of each axis before the first result and after each."""
+class PageBeliefs(NamedTuple):
+    """Beliefs of the posterior that the page of an episode shows."""
+
+    axes: list[tuple[tuple[float, ...], ...]]
+    """Probability of each pole of each axis before the first result and after each."""
+    statements: list[tuple[float, ...]]
+    """Probability of each statement of each item of the exam after the last result."""
+
+
+def page_beliefs(episode: Episode[InquiryEvent], tree: Tree, shown: Sequence[Exposure]) -> PageBeliefs:
+    """Return what the posterior believes over the turns of an episode, and of its exam."""
     model = observe(design_of(tree), Rules().override(episode.header.rules).fake_level)
     poles = model.design.exam.poles
-    along = (axis_beliefs(model, each)[0] for each in beliefs_along(model, showings_of(episode, tree, shown)))
-    return [tuple(tuple(map(float, row[:k])) for row, k in zip(each, poles, strict=True)) for each in along]
+    along = list(beliefs_along(model, showings_of(episode, tree, shown)))
+    axes = (axis_beliefs(model, each)[0] for each in along)
+    cut = [tuple(tuple(map(float, row[:k])) for row, k in zip(each, poles, strict=True)) for each in axes]
+    return PageBeliefs(cut, option_beliefs(model, along[-1]))
 
 
 def choosing(by_tree: Mapping[str, Sequence[Reasoned]]) -> Estimate:
@@ -133,13 +156,10 @@ def choosing(by_tree: Mapping[str, Sequence[Reasoned]]) -> Estimate:
         ]
         if ends:
             cover, greedy, own = np.mean(ends, axis=0)
-            found[tree] = (own - cover, greedy - cover)
-    gained, gap = np.mean(list(found.values()), axis=0) if found else (0.0, 0.0)
-    if gap < LEAST:
+            found[tree] = (float(own - cover), float(greedy - cover))
+    if np.mean([most for _, most in found.values()] or [0]) < LEAST:
         return clustered_mean((tree, None) for tree in by_tree)
-    ratio = gained / gap
-    # Residuals around the ratio give its interval, to first order.
-    return clustered_mean((tree, float(ratio + (own - ratio * most) / gap)) for tree, (own, most) in found.items())
+    return ratio_of_means(found)
 
 
 def gains(episodes: Iterable[tuple[str, Reasoned | None, Sequence[Exposure]]]) -> dict[str, Estimate]:
@@ -161,10 +181,57 @@ def gains(episodes: Iterable[tuple[str, Reasoned | None, Sequence[Exposure]]]) -
         tree: sum((Counts.of(True, int(bool(one.redone))) for one, told in each if told), Counts()).hit_rate
         for tree, each in fakes.items()
     }
-    areas = {tree: Calibration.of([Belief(bool(one.redone), doubt) for one, doubt in pairs[tree]]) for tree in pairs}
+    redone, faked = (
+        {tree: Calibration.of([Belief(event(one), doubt) for one, doubt in each]).auc for tree, each in pairs.items()}
+        for event in (lambda one: bool(one.redone), lambda one: one.fake > 0)
+    )
+    calls = {
+        tree: sum((Counts.of(one.fake > 0, called_fake(doubt)) for one, doubt in each), Counts())
+        for tree, each in pairs.items()
+    }
     return {
         CHOOSING: choosing({tree: [found for found, _ in each] for tree, each in by_tree.items()}),
         TOLD: clustered_mean((tree, fmean(told for _, told in each) if each else None) for tree, each in fakes.items()),
         TOLD_HITS: clustered_mean(hits.items()),
-        REDO_AUC: clustered_mean((tree, area.auc) for tree, area in areas.items()),
+        REDO_AUC: clustered_mean(redone.items()),
+        OBSERVER_AUC: clustered_mean(faked.items()),
+        OBSERVER_D: clustered_mean((tree, each.d_prime) for tree, each in calls.items()),
+    }
+
+
+def called_fake(doubt: float) -> float:
+    """Return 1 if the observer calls a result fake, as it most likely is, 0 if true, and ½ if both are as likely."""
+    return 0.5 if abs(doubt - 0.5) < _TIE else float(doubt > 0.5)
+
+
+def count_conflicts(design: Design, showings: Sequence[tuple[int, int]], shown: Sequence[Exposure]) -> Counts:
+    """Count conflicts (as fakes) and agreements (as true results) of an episode, and those that were taken up.
+
+    A result conflicts on an axis if the last result before it that reads the axis states another pole, and agrees if it
+    states the same. Either is taken up if the next result of the episode is of a study that reads the axis: the same
+    study, that of the earlier result, or another. A result that left no choice counts in neither.
+
+    Args:
+        design: the structure of the inquiry.
+        showings: study and outcome of each result.
+        shown: the same results in the log.
+    """
+    stated: dict[int, int] = {}
+    counts = Counts()
+    later = [*(design.reads[study] for study, _ in showings[1:]), ()]
+    for (study, outcome), each, following in zip(showings, shown, later, strict=False):
+        poles = design.poles(study, outcome)
+        for axis, pole in poles.items():
+            if axis in stated and each.counts:
+                counts += Counts.of(stated[axis] != pole, int(axis in following))
+        stated.update(poles)
+    return counts
+
+
+def taken_up(by_tree: Mapping[str, Counts]) -> dict[str, Estimate]:
+    """Return the shares of conflicts and of agreements that were taken up, over all trees, and the mean of their d′."""
+    return {
+        TAKEN_UP: ratio_of_means({tree: (each.hits, each.fakes) for tree, each in by_tree.items()}),
+        CHECKED: ratio_of_means({tree: (each.false_alarms, each.trues) for tree, each in by_tree.items()}),
+        CONFLICT_D: clustered_mean((tree, each.d_prime) for tree, each in by_tree.items()),
     }

@@ -61,6 +61,11 @@ class Design:
         """Return the number of an outcome, given its poles in the order of the study's keys."""
         return int(sum(pole * step for pole, step in zip(poles, self._steps(study), strict=True)))
 
+    def poles(self, study: int, outcome: int) -> dict[int, int]:
+        """Return the pole that an outcome states of each axis that the study reads."""
+        steps = zip(self.reads[study], self._steps(study), strict=True)
+        return {axis: outcome // step % self.exam.poles[axis] for axis, step in steps}
+
     def _steps(self, study: int) -> list[int]:
         after = [self.exam.poles[axis] for axis in self.reads[study][1:]]
         return [math.prod(after[i:]) for i in range(len(self.reads[study]))]
@@ -122,6 +127,8 @@ class Model:
     blocks: tuple[Block, ...]
     law: Floats
     """Probability of each outcome of a showing, shape (L, S, M true, M shown)."""
+    level: int | None
+    """Fake level. None if it is not known."""
 
 
 class Posterior(NamedTuple):
@@ -142,7 +149,7 @@ def observe(design: Design, level: int | None = None) -> Model:
     """
     rates = np.array(UNKNOWN if level is None else [level])[:, None, None, None] / 10
     law = (1 - rates) * np.eye(design.fake_law.shape[1]) + rates * design.fake_law
-    return Model(design, tuple(_block(design, axes) for axes in _joined(design)), law)
+    return Model(design, tuple(_block(design, axes) for axes in _joined(design)), law, level)
 
 
 def _joined(design: Design) -> list[tuple[int, ...]]:
@@ -221,6 +228,12 @@ def believe(model: Model, showings: Iterable[tuple[int, int]]) -> Posterior:
     return belief
 
 
+def stack(beliefs: Sequence[Posterior]) -> Posterior:
+    """Return several beliefs, at least one, as the rows of one."""
+    blocks = zip(*(belief.worlds for belief in beliefs), strict=True)
+    return Posterior(np.concatenate([belief.levels for belief in beliefs]), tuple(map(np.concatenate, blocks)))
+
+
 def outcome_beliefs(model: Model, belief: Posterior) -> Floats:
     """Return the joint probability of level and true outcome of each study, shape (E, L, S, M)."""
     most = model.law.shape[-1]
@@ -239,6 +252,21 @@ def axis_beliefs(model: Model, belief: Posterior) -> Floats:
     for block, worlds in zip(model.blocks, belief.worlds, strict=True):
         mixed = np.einsum("el,elw->ew", belief.levels, worlds)
         found[:, list(block.axes)] = np.tensordot(mixed, np.eye(max(poles))[block.worlds], axes=(1, 0))
+    return found
+
+
+def option_beliefs(model: Model, belief: Posterior) -> list[tuple[float, ...]]:
+    """Return the probability, in one episode, that each option of each item of the exam holds."""
+    exam, found = model.design.exam, []
+    for item, axes in enumerate(exam.items):
+        chances = np.repeat(belief.levels[0][:, None], exam.options(item), axis=1)
+        stated = np.array([exam.stated(item, option) for option in range(exam.options(item))])
+        for block, worlds in zip(model.blocks, belief.worlds, strict=True):
+            mine = [(place, block.axes.index(axis)) for place, axis in enumerate(axes) if axis in block.axes]
+            for_items, for_worlds = [place for place, _ in mine], [place for _, place in mine]
+            holds = (block.worlds[:, None, for_worlds] == stated[None, :, for_items]).all(2)
+            chances *= worlds[0] @ holds
+        found.append(tuple(map(float, chances.sum(0))))
     return found
 
 

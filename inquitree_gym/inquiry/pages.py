@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from inquitree_gym.inquiry import sections
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.events import InquiryEvent
-from inquitree_gym.inquiry.gains import belief_over_turns
+from inquitree_gym.inquiry.gains import PageBeliefs, page_beliefs
 from inquitree_gym.inquiry.judges.quality import Verdict, evidence_ratios
+from inquitree_gym.inquiry.opportunities import Choice
 from inquitree_gym.inquiry.results import COVERAGE, RETURN, SHARE, UNAIDED, EpisodeScore, InquiryDetail
 from inquitree_gym.inquiry.trajectory import exam_score, world_of
 from inquitree_gym.judging.judgement import Judged
@@ -55,6 +56,9 @@ def inquiry_view(episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore
         score: the score. None for an unfinished episode.
     """
     views = turn_views(episode, tree)
+    beliefs = None
+    if score is not None and score.detail.reasoned is not None:
+        beliefs = page_beliefs(episode, tree, score.detail.exposures)
     return EpisodeBody(
         views=views,
         signs=legend(views),
@@ -66,40 +70,73 @@ def inquiry_view(episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore
             "names": {s.id: s.name for s in tree.subtopics} | {s.id: s.text for s in tree.studies},
             "world": world_id(world_of(tree, episode)),
             "fiction": tuple(axis.actual for axis in tree.axes) != world_of(tree, episode),
-            "exam": _exam_rows(episode, tree),
-            "beliefs": _belief_rows(episode, tree, score),
+            "exam": _exam_rows(episode, tree, beliefs),
+            "beliefs": _belief_rows(episode, tree, score, beliefs),
             "items": _graded_items(episode, tree, score),
             "threshold": float(episode.header.rules["threshold"]),
         },
     )
 
 
-def _exam_rows(episode: Episode[InquiryEvent], tree: Tree) -> list[tuple[str, list[tuple[str, bool, bool]]]]:
-    """Return per conclusion item its statements, each with whether it was chosen and whether it holds."""
+class ExamRow(NamedTuple):
+    """One statement of the exam."""
+
+    text: str
+    chosen: bool
+    holds: bool
+    chance: float | None
+    """Probability that it holds for the posterior after the last result. None where that is not defined."""
+
+
+def _exam_rows(
+    episode: Episode[InquiryEvent], tree: Tree, beliefs: PageBeliefs | None
+) -> list[tuple[str, list[ExamRow]]]:
+    """Return the statements of each conclusion item."""
     exam = exam_score(episode, tree)
     if exam is None:
         return []
+    none = [(None,) * len(item.options) for item in tree.conclusions]
+    chances = none if beliefs is None else beliefs.statements
     return [
-        (item.id, [(text, place == chosen, place == right) for place, text in enumerate(item.options)])
-        for item, chosen, right in zip(tree.conclusions, exam.choices, exam.right, strict=True)
+        (
+            item.id,
+            [
+                ExamRow(text, place == chosen, place == right, chance)
+                for place, (text, chance) in enumerate(zip(item.options, of_item, strict=True))
+            ],
+        )
+        for item, chosen, right, of_item in zip(tree.conclusions, exam.choices, exam.right, chances, strict=True)
     ]
 
 
-def _belief_rows(
-    episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore | None
-) -> list[tuple[int, str, bool, float | None, list[float]]]:
-    """Return per result its turn, study, whether it is fake, P(fake), and the belief in the poles that hold after it.
+class BeliefRow(NamedTuple):
+    """One result, the choice that led to it, and the belief after it. The first row is the belief before any."""
 
-    The first row is the belief before any. There is none where the posterior is not defined.
-    """
-    if score is None or score.detail.reasoned is None:
+    turn: int
+    study: str
+    fake: bool
+    doubt: float | None
+    """P(fake) when it was shown."""
+    choice: Choice | None
+    best: str
+    """Study with the largest expected information that was open. Empty in the first row."""
+    holds: list[float]
+    """Belief in the pole that holds, by axis."""
+
+
+def _belief_rows(
+    episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore | None, beliefs: PageBeliefs | None
+) -> list[BeliefRow]:
+    """Return a row for each result. There is none where the posterior is not defined."""
+    if score is None or score.detail.reasoned is None or beliefs is None:
         return []
-    shown, world = score.detail.exposures, world_of(tree, episode)
-    heads = [(each.turn, each.study, each.fake > 0) for each in shown]
-    after = belief_over_turns(episode, tree, shown)
-    doubts = (None, *score.detail.reasoned.doubts)
-    holds = ([axis[pole] for axis, pole in zip(each, world, strict=True)] for each in after)
-    return [(*head, doubt, row) for head, doubt, row in zip([(0, "", False), *heads], doubts, holds, strict=True)]
+    world, found = world_of(tree, episode), score.detail.reasoned
+    first, *after = ([axis[pole] for axis, pole in zip(each, world, strict=True)] for each in beliefs.axes)
+    results = zip(score.detail.exposures, found.doubts, found.choices, after, strict=True)
+    return [BeliefRow(0, "", False, None, None, "", first)] + [
+        BeliefRow(each.turn, each.study, each.fake > 0, doubt, choice, tree.studies[choice.best].id, row)
+        for each, doubt, choice, row in results
+    ]
 
 
 def _graded_items(
@@ -244,6 +281,7 @@ class InquiryPages(KindPages):
         sections.vigilance_over_time,
         sections.turns,
         sections.readings,
+        sections.recall,
     )
 
     def maps(self, results: KindResults[Any, InquiryDetail]) -> Mapping[str, Measure[InquiryDetail]]:

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.engine.rules import limit_label
-from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS, Reasoned, gains, reasoned
+from inquitree_gym.inquiry.gains import (
+    CHECKED,
+    CHOOSING,
+    CONFLICT_D,
+    OBSERVER_AUC,
+    OBSERVER_D,
+    REDO_AUC,
+    TAKEN_UP,
+    TOLD,
+    TOLD_HITS,
+    Reasoned,
+    count_conflicts,
+    gains,
+    reasoned,
+    showings_of,
+    taken_up,
+)
 from inquitree_gym.inquiry.judges.quality import Verdict, conclusion_quality, mean_score
-from inquitree_gym.inquiry.trajectory import Trajectory, check_log, choices, coverage_over_turns, read_trajectory
+from inquitree_gym.inquiry.observer import design_of
+from inquitree_gym.inquiry.recall import RECALL, RECALL_GAP, RIGHT_ELSEWHERE, RIGHT_THERE, Answer, recall_gap, recalled
+from inquitree_gym.inquiry.trajectory import ReadingCounts, Trajectory, check_log, coverage_over_turns, read_trajectory
 from inquitree_gym.inquiry.vigilance import (
     ALL,
     CRITERION,
@@ -19,6 +36,9 @@ from inquitree_gym.inquiry.vigilance import (
     FALSE_ALARMS,
     FIRST,
     HITS,
+    REDO,
+    REDO_FAKES,
+    REDO_TRUES,
     TELLABLE,
     TRUTH_SEEN,
     Calibration,
@@ -26,6 +46,7 @@ from inquitree_gym.inquiry.vigilance import (
     Exposure,
     calibration,
     exposures,
+    redo_probabilities,
     sensitivity,
 )
 from inquitree_gym.results.score import Anchors, KindResults, Measure, Score
@@ -35,54 +56,9 @@ from inquitree_gym.trees import Tree
 if TYPE_CHECKING:
     from inquitree_gym.inquiry.events import InquiryEvent, InquirySetup
     from inquitree_gym.judging.judgement import Judged
-    from inquitree_gym.log import Episode, Header, Turn
+    from inquitree_gym.log import Episode, Header
     from inquitree_gym.trees import Tree
     from inquitree_gym.trees.fields import Tier
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingCounts:
-    """Outcomes and similarities of the choices, at the topic and at subtopics, of one or more episodes."""
-
-    outcomes: Counter[str]
-    """Choices by outcome: ``accepted``, ``hinted``, ``waits``, ``forced``, ``limit``."""
-    reasons: Counter[str]
-    """Actions that were not accepted, by reason. Unreadable decisions at a result are included."""
-    accepted: tuple[float, ...]
-    """Similarity of each accepted choice to its candidate."""
-    refused: tuple[float, ...]
-    """Similarity of each other choice to its nearest candidate."""
-
-    @property
-    def choices(self) -> int:
-        """Number of choices."""
-        return self.outcomes.total()
-
-    def share(self, outcome: str) -> float | None:
-        """Return the share of choices with an outcome. None without a choice."""
-        return self.outcomes[outcome] / self.choices if self.choices else None
-
-    @classmethod
-    def of(cls, episode: Episode[InquiryEvent]) -> ReadingCounts:
-        """Count the readings of one episode."""
-        chosen = choices(episode.turns)
-        return cls(
-            outcomes=Counter(map(_outcome, chosen)),
-            reasons=Counter(turn.event.reason for turn in episode.turns if turn.event.reason != "none"),
-            accepted=tuple(turn.event.reading.similarity for turn in chosen if turn.event.accepted),
-            refused=tuple(turn.event.reading.similarity for turn in chosen if not turn.event.accepted),
-        )
-
-    @classmethod
-    def total(cls, counts: Iterable[ReadingCounts]) -> ReadingCounts:
-        """Pool the readings of several episodes."""
-        counts = list(counts)
-        return cls(
-            outcomes=sum((each.outcomes for each in counts), Counter()),
-            reasons=sum((each.reasons for each in counts), Counter()),
-            accepted=tuple(similarity for each in counts for similarity in each.accepted),
-            refused=tuple(similarity for each in counts for similarity in each.refused),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +81,14 @@ class InquiryDetail:
     readings: ReadingCounts
     exposures: tuple[Exposure, ...]
     """Results that the agent observed, in order."""
+    conflicts: Counts
+    """Conflicts and agreements between results. See `count_conflicts`."""
     tier: Tier | None = None
     """Evidence tier of the tree."""
     reasoned: Reasoned | None = None
     """The exact posterior beside the showings. None in worlds that are not drawn evenly."""
+    answers: tuple[Answer, ...] = ()
+    """Answers beside the posterior in worlds that are not drawn evenly. See `recalled`."""
 
     @property
     def quality_share(self) -> float | None:
@@ -161,34 +141,29 @@ def inquiry_detail(episode: Episode[InquiryEvent], tree: Tree, verdicts: tuple[V
         exposures=shown,
         tier=tree.provenance.tier,
         reasoned=reasoned(episode, tree, shown, trajectory.exam),
+        answers=recalled(episode, tree, shown, trajectory.exam),
+        conflicts=count_conflicts(design_of(tree), showings_of(episode, tree, shown), shown),
     )
 
 
 def reading_of(header: Header) -> str:
-    """Return the embedder and threshold, or the reader, of a log, and the rules that differ from the default."""
+    """Return the embedder and threshold, or the reader, of a log, and the rules that differ from the default.
+
+    The set of worlds is named where it is not that of the preset.
+    """
     setup: InquirySetup = header.setup
     by = f"{setup.embedder.name} τ={header.rules['threshold']}"
     if setup.reader is not None:
         by = str(setup.reader.get("name", "unknown reader"))
-    rules = Rules().override(header.rules).label
-    return by if rules == "default" else f"{by}, rules: {rules}"
+    rules = Rules().override(header.rules)
+    named = [by] if rules.label == "default" else [by, f"rules: {rules.label}"]
+    usual = Rules.preset(rules.label.split(", ")[0]).world
+    return ", ".join(named if rules.world == usual else [*named, f"world={rules.world}"])
 
 
 def limit_of(header: Header) -> str:
     """Return the turn limit as the rules have it: ``3n``, ``3n+3``, a number, or ``none``."""
     return limit_label(header.rules["max_turns"])
-
-
-def _outcome(turn: Turn[InquiryEvent]) -> str:
-    """Return the outcome of a choice. A choice cut off by the turn limit got no hint."""
-    event = turn.event
-    if event.accepted:
-        return "accepted"
-    if event.forced:
-        return "forced"
-    if event.limit:
-        return "limit"
-    return "waits" if event.reason == "prerequisite_unmet" and not event.hint_level else "hinted"
 
 
 FLOOR, CEILING = "random-menu", "oracle"
@@ -200,6 +175,10 @@ CHANGE = "redo_rate − level 0"
 """Name of the redo frequency minus that of the same tree and seed without fakes, if that was played."""
 LEVEL = "fake_level"
 """Name of the fake level on the grid."""
+REDO_PROBABILITIES = (REDO, REDO_FAKES, REDO_TRUES)
+AGAINST_POSTERIOR = (D_PRIME, OBSERVER_D, OBSERVER_AUC, REDO_AUC, TOLD, TOLD_HITS)
+CONFLICTS = (TAKEN_UP, CHECKED, CONFLICT_D)
+"""Columns of the tables of vigilance."""
 STATED, BOUNDS = "stated", "bounds of L"
 """Facts of a setting: results with a stated belief, and the bounds of L of its trees, each end as a range."""
 
@@ -251,6 +230,10 @@ EXACT = Measure[InquiryDetail](
     "exact_return", lambda detail: None if detail.reasoned is None else detail.reasoned.best,
     "expected return of the exact posterior's answers after the same showings",
 )  # fmt: skip
+INFORMATION = Measure[InquiryDetail](
+    "information", lambda detail: None if detail.reasoned is None else detail.reasoned.information,
+    "expected information of the studies chosen, as a share of the best open ones",
+)  # fmt: skip
 SHARE = Measure[InquiryDetail](
     "Q/|C|", lambda detail: detail.quality_share, "quality of the conclusion", judged=True,
     anchors=Anchors(NORMALISED, FLOOR, CEILING),
@@ -263,6 +246,7 @@ MEASURES: tuple[Measure[InquiryDetail], ...] = (
     SHEET_BRIER,
     READING,
     EXACT,
+    INFORMATION,
     COVERAGE,
     UNAIDED,
     CREDIT,
@@ -290,7 +274,11 @@ LEGEND = (
     "right, answered: shares of the exam's items. sheet brier: of the probabilities given to answers, over the axes.\n"
     "reading: expected return of the agent's answers minus that of the exact posterior's answers; 0 at best.\n"
     "choosing: worth of the results seen, from random choice (0) to greedy choice (1), both simulated at this limit.\n"
+    "information: expected bits of the studies chosen, as a share of the best study open at that moment.\n"
     "tellable: fakes that are fake with ≥ 0.6 for the exact posterior. redo AUC: of P(fake), redone against others.\n"
+    "observer d′, AUC: of P(fake) against the truth, fake being called where it is likelier than true.\n"
+    "redo probability: redone / shown over all results, unlike the mean of shares redo rate. conflicts taken up: next\n"
+    "result reads the axis on which two results contradict each other; agreements: the same where they agree.\n"
     "Q, S: grades of the written conclusion; name a judge with --judge to see them.\n"
     "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
     "stretch: position of L between its bounds, 0 at 3n, 1 at the limit or n(2H+3); below 0 for an early conclusion.\n"
@@ -308,12 +296,15 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
     shown = ("return", "right", "credit", "coverage", "unaided_coverage")
     tables: Mapping[str, tuple[str, ...]] = {
         "Results": ("return", OF_ORACLE, "right", "answered", "credit", "coverage", "unaided_coverage"),
-        "Gains": (CHOOSING, "reading", "exact_return"),
+        "Gains": (CHOOSING, "information", "reading", "exact_return"),
+        "Recall gap": (RIGHT_THERE, RIGHT_ELSEWHERE, RECALL_GAP, RECALL),
         "Conclusions, by a judge": ("Q", "Q/|C|", "mean S", NORMALISED),
         "Steps": ("coverage_at_3n", "turns", BOUNDS, "stretch", "hints"),
         "Vigilance": ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME),
         "Vigilance by kind of showing": tuple(measure.name for measure in SPLIT[:4]),
-        "Vigilance against the posterior": (TOLD, TOLD_HITS, REDO_AUC),
+        "Redo probabilities": REDO_PROBABILITIES,
+        "Vigilance against the posterior": AGAINST_POSTERIOR,
+        "Conflicts between results": CONFLICTS,
         "Stated beliefs": (STATED, "Brier", "AUC"),
         "Probabilities of answers": ("sheet_brier",),
     }
@@ -344,17 +335,20 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
         return int(bool(detail.verdicts) and detail.quality is None)
 
     def pooled(self, scores: Sequence[EpisodeScore], of_player: Sequence[EpisodeScore]) -> dict[str, Estimate]:
-        """Return calibration, the change of redo frequency, d′, c and `gains`, which need many results."""
+        """Return what needs many results: calibration, redo probabilities, d′, c, conflicts and `gains`."""
         from inquitree_gym.results.summary import grouped
 
         beliefs = {
             tree: [belief for score in group for belief in score.detail.trajectory.beliefs]
             for tree, group in grouped(scores, lambda score: score.task).items()
         }
-        sensed = sensitivity(_counts(scores))
+        counts = _counts(scores, lambda detail: detail.trajectory.showings[ALL])
+        sensed = {name: each for name, each in sensitivity(counts).items() if name in (D_PRIME, CRITERION)}
+        conflicts = taken_up(_counts(scores, lambda detail: detail.conflicts))
         change = {CHANGE: _redo_change(scores, of_player)}
         posterior = gains((score.task, score.detail.reasoned, score.detail.exposures) for score in scores)
-        return calibration(beliefs) | change | posterior | {name: sensed[name] for name in (D_PRIME, CRITERION)}
+        posterior |= recall_gap((score.task, score.seed, score.detail.answers) for score in scores)
+        return calibration(beliefs) | change | posterior | redo_probabilities(counts) | conflicts | sensed
 
     def facts(self, scores: Sequence[EpisodeScore]) -> dict[str, int | str]:
         """Return the number of stated beliefs, and the bounds of L."""
@@ -368,11 +362,11 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
         return detail.as_plain()
 
 
-def _counts(scores: Iterable[EpisodeScore]) -> dict[str, Counts]:
-    """Return the observed and redone results by tree."""
+def _counts(scores: Iterable[EpisodeScore], of: Callable[[InquiryDetail], Counts]) -> dict[str, Counts]:
+    """Return counts of the episodes added up by tree."""
     counts: dict[str, Counts] = {}
     for score in scores:
-        counts[score.task] = counts.get(score.task, Counts()) + score.detail.trajectory.showings[ALL]
+        counts[score.task] = counts.get(score.task, Counts()) + of(score.detail)
     return counts
 
 

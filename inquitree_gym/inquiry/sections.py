@@ -10,8 +10,20 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS
-from inquitree_gym.inquiry.results import CHANGE, LEVEL, SPLIT, STATED, EpisodeScore, InquiryDetail, ReadingCounts
+from inquitree_gym.inquiry.gains import CHOOSING
+from inquitree_gym.inquiry.recall import RECALL, RECALL_GAP, RIGHT_ELSEWHERE, RIGHT_THERE
+from inquitree_gym.inquiry.results import (
+    AGAINST_POSTERIOR,
+    CHANGE,
+    CONFLICTS,
+    LEVEL,
+    REDO_PROBABILITIES,
+    SPLIT,
+    STATED,
+    EpisodeScore,
+    InquiryDetail,
+)
+from inquitree_gym.inquiry.trajectory import ReadingCounts
 from inquitree_gym.inquiry.vigilance import (
     AUC,
     BRIER,
@@ -201,10 +213,18 @@ def gains(report: InquiryReport) -> Section | None:
     """Return the gains by choosing and reading. None if no episode was played in an evenly drawn world."""
     if all(score.detail.reasoned is None for score in report.scores):
         return None
-    measures = (CHOOSING, "reading", "exact_return")
+    measures = (CHOOSING, "information", "reading", "exact_return")
     table = report.rows_table("Gains", report.pooled, measures)
     folded = len(report.pooled) > MAX_OPEN_LINES
     return Section("gains", "Gains by choosing and reading", report.words("gains"), (), (table,), folded)
+
+
+def recall(report: InquiryReport) -> Section | None:
+    """Return the recall gap. None if no axis was played both ways under one seed."""
+    if not any(row.estimates[RECALL_GAP].trees for row in report.pooled):
+        return None
+    table = report.rows_table("Recall gap", report.pooled, (RIGHT_THERE, RIGHT_ELSEWHERE, RECALL_GAP, RECALL))
+    return Section("recall", "Recall gap", report.words("recall"), (), (table,))
 
 
 def vigilance(report: InquiryReport) -> Section:
@@ -216,10 +236,12 @@ def vigilance(report: InquiryReport) -> Section:
         return Section("vigilance", "Fake results", words)
     tables = [
         report.rows_table("Vigilance", report.pooled, COLUMNS),
+        report.rows_table("Redo probabilities", report.pooled, REDO_PROBABILITIES),
         report.rows_table("Vigilance by kind of showing", report.pooled, tuple(measure.name for measure in SPLIT)),
+        report.rows_table("Conflicts between results", report.pooled, CONFLICTS),
     ]
     if any(score.detail.reasoned is not None for score in report.scores):
-        tables.append(report.rows_table("Vigilance against the posterior", report.pooled, (TOLD, TOLD_HITS, REDO_AUC)))
+        tables.append(report.rows_table("Vigilance against the posterior", report.pooled, AGAINST_POSTERIOR))
     if beliefs:
         tables.append(report.rows_table("Stated beliefs", report.pooled, (STATED, BRIER, AUC)))
     folded = len(report.pooled) > MAX_OPEN_LINES

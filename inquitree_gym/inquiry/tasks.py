@@ -14,7 +14,7 @@ from inquitree_gym.trees.reading import dump_document
 from inquitree_gym.trees.schema import Embed, Tree
 from inquitree_gym.trees.worlds import count_worlds
 
-_UNKNOWN = dict.fromkeys(("worlds", "depth", "width", "tier", "year", "journal", "doi"))
+_UNKNOWN = dict.fromkeys(("reviewed", "worlds", "depth", "width", "tier", "year", "journal", "doi"))
 
 
 class TreeTasks(Tasks[Tree]):
@@ -52,6 +52,13 @@ class TreeTasks(Tasks[Tree]):
         from inquitree_gym.trees.lint import lint_tree
 
         return lint_tree(task, None if embedder is None else _vectors(task, embedder))
+
+    def mend(self, document: bytes, where: str) -> tuple[bytes, Sequence[str]]:
+        """See `mended`."""
+        from inquitree_gym.trees.aids import mended
+
+        tree, changes = mended(document, where)
+        return self.dump(tree), changes
 
     def aids(self, task: Tree, embedder: Any = None) -> Mapping[str, Sequence[list[str]]]:
         """Return tables that help an author."""
@@ -117,6 +124,7 @@ def _entry(name: str) -> dict[str, Any]:
         "id": name,
         "n": len(tree.subtopics),
         "playable": True,
+        "reviewed": TASKS.is_reviewed(tree),
         "title": tree.paper.title,
         "worlds": count_worlds(tree),
         "depth": 1 + max(depths(tree).values()),

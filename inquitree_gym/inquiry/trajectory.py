@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -272,3 +273,60 @@ def first_entries(turns: tuple[Turn[InquiryEvent], ...]) -> dict[str, tuple[int,
             told.add(event.node)
         hinted = event.kind == "subtopic_hint" or (hinted and event.kind == "wait")
     return {node: found[0] for node, found in entries.items() if found}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingCounts:
+    """Outcomes and similarities of the choices, at the topic and at subtopics, of one or more episodes."""
+
+    outcomes: Counter[str]
+    """Choices by outcome: ``accepted``, ``hinted``, ``waits``, ``forced``, ``limit``."""
+    reasons: Counter[str]
+    """Actions that were not accepted, by reason. Unreadable decisions at a result are included."""
+    accepted: tuple[float, ...]
+    """Similarity of each accepted choice to its candidate."""
+    refused: tuple[float, ...]
+    """Similarity of each other choice to its nearest candidate."""
+
+    @property
+    def choices(self) -> int:
+        """Number of choices."""
+        return self.outcomes.total()
+
+    def share(self, outcome: str) -> float | None:
+        """Return the share of choices with an outcome. None without a choice."""
+        return self.outcomes[outcome] / self.choices if self.choices else None
+
+    @classmethod
+    def of(cls, episode: Episode[InquiryEvent]) -> ReadingCounts:
+        """Count the readings of one episode."""
+        chosen = choices(episode.turns)
+        return cls(
+            outcomes=Counter(map(_outcome, chosen)),
+            reasons=Counter(turn.event.reason for turn in episode.turns if turn.event.reason != "none"),
+            accepted=tuple(turn.event.reading.similarity for turn in chosen if turn.event.accepted),
+            refused=tuple(turn.event.reading.similarity for turn in chosen if not turn.event.accepted),
+        )
+
+    @classmethod
+    def total(cls, counts: Iterable[ReadingCounts]) -> ReadingCounts:
+        """Pool the readings of several episodes."""
+        counts = list(counts)
+        return cls(
+            outcomes=sum((each.outcomes for each in counts), Counter()),
+            reasons=sum((each.reasons for each in counts), Counter()),
+            accepted=tuple(similarity for each in counts for similarity in each.accepted),
+            refused=tuple(similarity for each in counts for similarity in each.refused),
+        )
+
+
+def _outcome(turn: Turn[InquiryEvent]) -> str:
+    """Return the outcome of a choice. A choice cut off by the turn limit got no hint."""
+    event = turn.event
+    if event.accepted:
+        return "accepted"
+    if event.forced:
+        return "forced"
+    if event.limit:
+        return "limit"
+    return "waits" if event.reason == "prerequisite_unmet" and not event.hint_level else "hinted"

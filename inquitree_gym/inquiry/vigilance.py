@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from inquitree_gym.llm import estimated_tokens
-from inquitree_gym.results.statistics import Estimate, clustered_mean, minus
+from inquitree_gym.results.statistics import Estimate, clustered_mean, minus, ratio_of_means
 
 if TYPE_CHECKING:
     from inquitree_gym.inquiry.events import InquiryEvent
@@ -23,6 +23,8 @@ _NO_SPREAD = 1e-12
 HITS, FALSE_ALARMS, GAP, D_PRIME, CRITERION = (
     "hit_rate", "false_alarm_rate", "hit_rate − false_alarm_rate", "d′", "c",
 )  # fmt: skip
+REDO, REDO_FAKES, REDO_TRUES = "redo probability", "redo probability, fakes", "redo probability, true results"
+"""Names of the estimates of `redo_probabilities`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,19 @@ def sensitivity(counts: Mapping[str, Counts]) -> dict[str, Estimate]:
     return {
         name: clustered_mean((tree, getattr(each, rate)) for tree, each in counts.items())
         for name, rate in _PROPERTIES.items()
+    }
+
+
+def redo_probabilities(counts: Mapping[str, Counts]) -> dict[str, Estimate]:
+    """Return the probabilities of a redo after any result, a fake and a true one: redone results / results, all trees.
+
+    A redo makes another showing, so the share of one episode depends on its own length, and a mean of such shares is
+    biased. This ratio is not, up to terms that vanish with the number of results. See `ratio_of_means`.
+    """
+    return {
+        REDO: ratio_of_means({tree: (each.hits + each.false_alarms, each.results) for tree, each in counts.items()}),
+        REDO_FAKES: ratio_of_means({tree: (each.hits, each.fakes) for tree, each in counts.items()}),
+        REDO_TRUES: ratio_of_means({tree: (each.false_alarms, each.trues) for tree, each in counts.items()}),
     }
 
 

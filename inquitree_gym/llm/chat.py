@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -277,8 +276,10 @@ async def complete_with_text(
 
 async def all_results(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run coroutines concurrently. The first error cancels the others and is raised alone."""
+    from asyncio import TaskGroup
+
     try:
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in coroutines]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None

@@ -40,7 +40,7 @@ R = TypeVar("R", bound=BaseModel)
 class JsonlRecord(BaseModel):
     """Base class of the lines of a file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class JsonlWriter:

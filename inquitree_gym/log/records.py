@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
@@ -281,7 +282,11 @@ class Episode(Generic[E]):
         return digest.hexdigest()
 
 
-_RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+@cache
+def _record() -> TypeAdapter[Record]:
+    return TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+
+
 MAX_HEADER = 1_000_000
 """Largest header, in bytes. A file with a longer first line is not a log."""
 _REMEDY = "the line is damaged: bring the file back, or remove it"
@@ -340,7 +345,7 @@ class _Parser:
         if self._kind is None and isinstance(document, dict) and document.get("kind") == "header":
             self._check_version(document.get("log_version"))
             self._kind = self._kind_of(document.get("task"))
-        return _RECORD.validate_python(document, context=self._kind)
+        return _record().validate_python(document, context=self._kind)
 
     def _check_version(self, version: Any) -> None:
         if version is True or version != LOG_VERSION:

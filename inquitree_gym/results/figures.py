@@ -113,7 +113,7 @@ def _saved(canvas: Figure, form: str) -> bytes:
 
 
 def bars(name: str, measure: str, found: Estimates, sides: Sequence[str] = ()) -> Chart:
-    """Return horizontal bars in [0, 1] with intervals: one per label, or one for each of two ``sides``."""
+    """Return horizontal bars from 0 with intervals: one per label, or one for each of two ``sides``."""
     count = max(1, len(sides))
 
     def draw(axes: Axes) -> None:
@@ -133,7 +133,7 @@ def bars(name: str, measure: str, found: Estimates, sides: Sequence[str] = ()) -
             for place, estimate in zip(middles, shown, strict=True):
                 if estimate.mean is None:
                     axes.annotate("no value", (0, place), (4, 0), textcoords="offset points", va="center", fontsize=9)
-        axes.set(xlabel=measure, xlim=(0, _axis_end(each for both in found.values() for each in both)))
+        axes.set(xlabel=measure, xlim=_axis_ends([each for both in found.values() for each in both]))
         if sides:
             draw_legend(axes)
 
@@ -189,11 +189,12 @@ def levels(
     share: bool = True,
     names: Sequence[str] = (),
     chance: tuple[float, str] | None = None,
+    joined: bool = True,
 ) -> Chart:
     """Return a chart of points with intervals by level. Levels are categories, so their distances have no meaning.
 
-    Three or more levels are joined by a thin line. Levels 0, 1, … may have ``names``. ``chance`` is the y of a dotted
-    horizontal line, with its label. See `curves` for the other arguments.
+    Three or more levels are joined by a thin line, unless they have no order. Levels 0, 1, … may have ``names``.
+    ``chance`` is the y of a dotted horizontal line, with its label. See `curves` for the other arguments.
     """
     ticks = sorted({level for points in found.values() for level, _ in points})
     step = min(DODGE, MAX_SPREAD / max(1, len(found)))
@@ -201,7 +202,7 @@ def levels(
     def draw(axes: Axes) -> None:
         for series, (label, points) in enumerate(found.items()):
             shift = step * (series - (len(found) - 1) / 2)
-            _draw_points(axes, series, label, [(ticks.index(level) + shift, each) for level, each in points])
+            _draw_points(axes, series, label, [(ticks.index(level) + shift, each) for level, each in points], joined)
         axes.set_xticks(range(len(ticks)), [names[int(level)] if names else f"{level:g}" for level in ticks])
         if chance is not None:
             axes.axhline(chance[0], color=INK, linewidth=1, linestyle=":", label=chance[1])
@@ -213,24 +214,25 @@ def levels(
     return Chart(name, f"{labels[1]} by {labels[0]}{note}", draw, _curves_height(found))
 
 
-def dots(name: str, measure: str, found: Mapping[str, Mapping[str, float]]) -> Chart:
+def dots(name: str, measure: str, found: Mapping[str, Mapping[str, float]], series: Sequence[str] = ()) -> Chart:
     """Return a chart with one row per label, from the top, and a mark in [-1, 1] for each series that has a value.
 
-    The axis begins at 0 where no value is below.
+    The axis begins at 0 where no value is below. ``series`` sets their order, so that charts share marks and colours.
     """
     low = min((value for row in found.values() for value in row.values()), default=0.0)
-    series = list(dict.fromkeys(each for row in found.values() for each in row))
+    own = dict.fromkeys(each for row in found.values() for each in row)
+    places_of = {each: number for number, each in enumerate(series or own) if each in own}
 
     def draw(axes: Axes) -> None:
         places = _label_rows(axes, found)
-        for number, each in enumerate(series):
+        for each, number in places_of.items():
             shown = [(row[each], place) for row, place in zip(found.values(), places, strict=True) if each in row]
-            colour, marker = SERIES[number % len(SERIES)], MARKERS[number % len(MARKERS)]
+            colour, marker = SERIES[number % len(SERIES)], _marker(number)
             axes.plot(*zip(*shown, strict=True), marker, color=colour, markersize=6, alpha=0.8, label=short(each))
         axes.set(xlabel=measure, xlim=(min(0.0, low) - 0.03, 1.03))
         draw_legend(axes)
 
-    return Chart(name, measure, draw, _height(len(found)) + 0.22 * ((len(series) + 1) // 2))
+    return Chart(name, measure, draw, _height(len(found)) + 0.22 * ((len(own) + 1) // 2))
 
 
 def spreads(name: str, measure: str, found: Mapping[str, Sequence[float]], threshold: float | None) -> Chart:
@@ -269,11 +271,16 @@ def _draw_intervals(axes: Axes, places: NDArray[np.float64], found: Sequence[Est
         axes.plot(estimate.values, [place] * len(estimate.values), "o", color=INK, **_HOLLOW)
 
 
-def _draw_points(axes: Axes, series: int, label: str, points: Sequence[tuple[float, Estimate]]) -> None:
-    colour, marker = SERIES[series % len(SERIES)], MARKERS[series % len(MARKERS)]
+def _marker(series: int) -> str:
+    """Return the mark of a series. Where colours repeat, the marks differ."""
+    return MARKERS[(series + series // len(SERIES)) % len(MARKERS)]
+
+
+def _draw_points(axes: Axes, series: int, label: str, points: Sequence[tuple[float, Estimate]], joined: bool) -> None:
+    colour, marker = SERIES[series % len(SERIES)], _marker(series)
     x = np.array([at for at, _ in points])
     mean, low, high = (_values([each for _, each in points], field) for field in ("mean", "low", "high"))
-    if np.isfinite(mean).sum() >= FEWEST_JOINED:
+    if joined and np.isfinite(mean).sum() >= FEWEST_JOINED:
         axes.plot(x, mean, color=colour, linewidth=1, alpha=0.6, linestyle=DASHES[series // len(SERIES) % len(DASHES)])
     axes.vlines(x, low, high, color=colour, linewidth=1.4, alpha=0.8)
     for at, estimate in points:
@@ -284,7 +291,7 @@ def _draw_points(axes: Axes, series: int, label: str, points: Sequence[tuple[flo
 def _draw_line(axes: Axes, series: int, label: str, points: Sequence[tuple[float, Estimate]]) -> None:
     colour, dashes = SERIES[series % len(SERIES)], DASHES[series // len(SERIES) % len(DASHES)]
     joined = len(points) >= FEWEST_JOINED
-    dashes, marker = (dashes, "") if joined else ("", MARKERS[series % len(MARKERS)])
+    dashes, marker = (dashes, "") if joined else ("", _marker(series))
     x = np.array([at for at, _ in points])
     mean, low, high = (_values([each for _, each in points], field) for field in ("mean", "low", "high"))
     axes.plot(x, mean, color=colour, label=short(label), linestyle=dashes, marker=marker)
@@ -332,10 +339,10 @@ def _height(rows: int) -> float:
     return 0.75 + ROW * max(2, rows)
 
 
-def _axis_end(found: Iterable[Estimate]) -> float:
-    """Return the right end of an axis from 0: at least 1, and beyond every mean and interval."""
-    ends = (end for estimate in found for end in (estimate.mean, estimate.high, *estimate.values) if end is not None)
-    return max([1.0, *ends]) * 1.02
+def _axis_ends(found: Sequence[Estimate]) -> tuple[float, float]:
+    """Return the ends of an axis: at most 0 and at least 1, and beyond every mean and interval."""
+    ends = [end for each in found for end in (each.mean, each.low, each.high, *each.values) if end is not None]
+    return min([0.0, *ends]) * 1.05, max([1.0, *ends]) * 1.02
 
 
 def _values(found: Sequence[Estimate], field: str) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
+from inquitree_gym.protocols import UNREVIEWED
 from inquitree_gym.results.listing import Columns, ListedEpisode, address, listed_values, viewed_page, write_list
 from inquitree_gym.results.load import ScoredRun
 from inquitree_gym.results.report import USUAL, Report, ReportOptions, Section, build_reports
@@ -138,6 +139,7 @@ def _facts(report: Report[Any]) -> list[tuple[str, str]]:
         "played with": dict.fromkeys(score.rules for score in scores),
         "formulas": [report.results.formulas],
         "judged by": [report.judged_by],
+        UNREVIEWED: report.unreviewed,
     }
     return [
         ("episodes scored", f"{len(scores):,}"),

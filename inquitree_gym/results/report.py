@@ -24,6 +24,7 @@ from inquitree_gym.results.summary import (
     by_player,
     first_cell,
     mean_of_groups,
+    own_parts,
     player_of,
     summarise,
 )
@@ -155,12 +156,20 @@ class Report(Generic[D]):
         return [score for run in self.runs for score in run.scores]
 
     @cached_property
+    def unreviewed(self) -> list[str]:
+        """Tasks that a model wrote and that no person has reviewed, by `Score.task`."""
+        of_kind = kind(self.kind).tasks
+        found = {name for run in self.runs for (_, name), task in run.tasks.items() if not of_kind.is_reviewed(task)}
+        return sorted(found)
+
+    @cached_property
     def names(self) -> dict[Player, str]:
         """Agent of each player, with its limit, rules and judge if the report has several."""
         players = list(dict.fromkeys(map(player_of, self.scores)))
-        others = Player._fields[1:]
-        several = [name for name in others if len({getattr(player, name) for player in players}) > 1]
-        return {player: ", ".join([player.agent, *(getattr(player, name) for name in several)]) for player in players}
+        labels = [own_parts([getattr(player, name) for player in players]) for name in Player._fields[1:]]
+        return {
+            player: ", ".join(filter(None, (player.agent, *own))) for player, *own in zip(players, *labels, strict=True)
+        }
 
     @property
     def clusters(self) -> str:

@@ -117,9 +117,14 @@ def paired(report: AnyReport, anchor: str, title: str, found: Sequence[PairedDif
     return Section(anchor, title, words, charts, (report.name_judge(table, *measures),))
 
 
-def cutoffs(report: AnyReport) -> Section:
-    """Return tasks from before and after the training cutoff of an agent's model, as in the paper's Figure 4."""
+def cutoffs(report: AnyReport) -> Section | None:
+    """Return tasks from before and after the training cutoff of an agent's model, as in the paper's Figure 4.
+
+    None where no agent asked a model.
+    """
     splits = report.cutoffs.splits
+    if not splits and not report.cutoffs.unnamed:
+        return None
     measures = list(splits[0].difference) if splits else []
     words = report.words("cutoff", splits=splits, unnamed=report.cutoffs.unnamed)
     sides = ("before the cutoff", "after it")

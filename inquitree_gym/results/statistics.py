@@ -67,6 +67,21 @@ def clustered_mean(values: Iterable[tuple[str, float | None]]) -> Estimate:
     return Estimate(mean, mean - half, mean + half, len(means), episodes)
 
 
+def ratio_of_means(parts: Mapping[str, tuple[float, float]]) -> Estimate:
+    """Return the mean of the first numbers over clusters, divided by that of the second ones. None where that is 0.
+
+    Unlike a mean of ratios, it is not biased by clusters whose second number is small or depends on the first. Its
+    interval is that of the clusters' residuals around the ratio, which is exact to first order (Cochran 1977, *Sampling
+    Techniques*, chapter 6); ``values`` are ratio plus residual. Clusters with 0 of both are left out.
+    """
+    known = {cluster: pair for cluster, pair in parts.items() if any(pair)}
+    part, whole = np.mean(list(known.values()), axis=0) if known else (0.0, 0.0)
+    if not whole:
+        return Estimate(None, None, None, 0, 0)
+    ratio = part / whole
+    return clustered_mean((cluster, float(ratio + (a - ratio * b) / whole)) for cluster, (a, b) in known.items())
+
+
 def stratified_mean(strata: Sequence[Iterable[tuple[str, float | None]]]) -> Estimate:
     """Return the mean of the means of strata of (cluster, value) pairs, each stratum with the same weight.
 

@@ -168,22 +168,30 @@ def summary_table(
         results: results of the kind, with the headings.
     """
     rows = list(summaries)
-    several = {name: len({getattr(row, name) for row in rows}) > 1 for name in ("rules", "judged_by", "group")}
-    limits = any(row.limit for row in rows)
+    settings = [
+        name for name in ("limit", "rules", "judged_by", "group") if len({getattr(row, name) for row in rows}) > 1
+    ]
     grid = list(dict.fromkeys(name for row in rows for name in row.cell))
-    settings = [name for name, shown in {"limit": limits, **several}.items() if shown]
     heads = {"judged_by": "judged by", "group": results.clusters}
     unscored = any(row.unscored for row in rows)
+    labels = {name: own_parts([getattr(row, name) for row in rows]) for name in settings}
     yield ["agent", *map(axis_name, grid), *(heads.get(name, name) for name in settings), f"n ({results.clusters})",
            *map(results.heading, measures), *(["unscored"] if unscored else [])]  # fmt: skip
-    for row in rows:
+    for number, row in enumerate(rows):
         cells = [str(row.cell.get(name, "–")) for name in grid]
         shown = [
             str(row.facts[name]) if name in row.facts else in_cell(row.estimates.get(name, NO_ESTIMATE), row.tasks)
             for name in measures
         ]
-        yield [row.agent, *cells, *(getattr(row, name) for name in settings), f"{row.episodes} ({row.tasks})",
+        yield [row.agent, *cells, *(labels[name][number] for name in settings), f"{row.episodes} ({row.tasks})",
                *shown, *([str(row.unscored)] if unscored else [])]  # fmt: skip
+
+
+def own_parts(labels: Sequence[str]) -> list[str]:
+    """Return labels without the parts, between commas, that all of them share: what tells them apart."""
+    parts = [label.split(", ") for label in labels]
+    common = set.intersection(*map(set, parts)) if parts else set()
+    return [", ".join(part for part in of if part not in common) for of in parts]
 
 
 def axis_name(name: str) -> str:

@@ -129,7 +129,7 @@ def as_csv(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """Return CSV. None is an empty cell, and text that a spreadsheet would take for a formula is quoted."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(heads)
+    writer.writerow([_defused(head) for head in heads])
     writer.writerows([_defused(value) for value in line] for line in lines)
     return buffer.getvalue()
 

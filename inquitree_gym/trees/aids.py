@@ -1,17 +1,22 @@
-"""Tables that help an author of a tree with worlds: worlds, readings, the reach of a random course, and hints."""
+"""Help for the author of a tree: tables of worlds, readings, courses and hints, and what a program can mend."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees.courses import courses
 from inquitree_gym.trees.fields import HINT_LEVELS
-from inquitree_gym.trees.lint import char_tfidf, readers
+from inquitree_gym.trees.lint import char_tfidf, implied_prerequisites, readers
+from inquitree_gym.trees.load import parse_tree
 from inquitree_gym.trees.meaning import embedded_once, ladder_similarities, quoting, targets
+from inquitree_gym.trees.reading import refuse_ambiguous_json
 from inquitree_gym.trees.rules import MAX_COURSE_SHARE, MAX_FALL, MIN_LAST_HINT_SIMILARITY
 from inquitree_gym.trees.schema import Embed, Tree, centroids
 from inquitree_gym.trees.worlds import SETS, count_worlds
@@ -108,3 +113,77 @@ def _margins(tree: Tree, embed: Embed) -> tuple[list[list[str]], list[list[str]]
             least = "" if node.id in quoted else str(MIN_LAST_HINT_SIMILARITY)
             naming[node.id] = [["", ""]] * (HINT_LEVELS - 1) + [[f"{named:.3f}", least]]
     return [row for name in ladders for row in margins[name]], [row for name in ladders for row in naming[name]]
+
+
+def mended(document: bytes, where: str) -> tuple[Tree, list[str]]:
+    """Return a tree with stubs for missing texts and without implied prerequisites, and a line for each change.
+
+    A stub says TODO, which `lint_tree` lists. There are stubs for hints, reasons of prerequisites, and texts of results
+    and conclusions for combinations of poles that have none.
+
+    Raises:
+        TreeError: the document is invalid all the same.
+    """
+    refuse_ambiguous_json(document, where)
+    found = json.loads(document)
+    changes = list(_stubs(found)) if isinstance(found, dict) else []
+    tree = parse_tree(json.dumps(found).encode(), where)
+    implied = list(implied_prerequisites(tree))
+    changes += [f"{subtopic}: prerequisite {name} removed, since another one implies it" for subtopic, name in implied]
+    if implied:
+        subtopics = tuple(
+            each.model_copy(
+                update={"prerequisites": tuple(old for old in each.prerequisites if (each.id, old.id) not in implied)}
+            )
+            for each in tree.subtopics
+        )
+        tree = tree.model_copy(update={"subtopics": subtopics})
+    return tree, changes
+
+
+def _stubs(document: dict[str, Any]) -> Iterator[str]:
+    """Add the stubs to a document that may have any other fault. Yield what was added."""
+    poles = {str(axis.get("id")): len(_list(axis.get("poles"))) for axis in _objects(document.get("axes"))}
+    for subtopic in _objects(document.get("subtopics")):
+        yield from _missing_hints(subtopic)
+        for each in _objects(subtopic.get("prerequisites")):
+            if "because" not in each:
+                each["because"] = "TODO: the reason why this question needs the earlier one"
+                yield f"{subtopic.get('id')}: reason of prerequisite {each.get('id')} added"
+        for study in _objects(subtopic.get("studies")):
+            yield from _missing_hints(study)
+            for result in _objects([study.get("result")]):
+                texts = result.get("texts")
+                counts = [len(_list(each)) for each in texts.values()] if isinstance(texts, dict) else []
+                yield from _missing_texts(study.get("id"), result, poles, max(1, *counts, 1))
+    for item in _objects(document.get("conclusions")):
+        yield from _missing_texts(item.get("id"), item, poles, 0)
+
+
+def _list(values: Any) -> list[Any]:
+    return values if isinstance(values, list) else []
+
+
+def _objects(values: Any) -> list[dict[str, Any]]:
+    return [each for each in _list(values) if isinstance(each, dict)]
+
+
+def _missing_hints(node: dict[str, Any]) -> Iterator[str]:
+    hints = node.setdefault("hints", [])
+    for level in range(len(hints) + 1, HINT_LEVELS + 1) if isinstance(hints, list) else ():
+        hints.append(f"TODO: hint {level} of {HINT_LEVELS}, from vague to explicit")
+        yield f"{node.get('id')}: hint {level} added"
+
+
+def _missing_texts(node: Any, holder: dict[str, Any], poles: dict[str, int], wordings: int) -> Iterator[str]:
+    """Add a text, or so many wordings, for each combination of the poles of known axes that has none."""
+    axes, texts = holder.get("axes"), holder.setdefault("texts", {})
+    if not isinstance(axes, list) or not isinstance(texts, dict) or len(axes) > 2:
+        return
+    if any(not 2 <= poles.get(str(axis), 0) <= 3 for axis in axes):
+        return  # the check tells of these
+    for key in ("".join(map(str, each)) for each in product(*(range(poles[str(axis)]) for axis in axes))):
+        if key not in texts:
+            stub = f"TODO: the text at '{key}'"
+            texts[key] = [f"{stub}, wording {i}" for i in range(1, wordings + 1)] if wordings else stub
+            yield f"{node}: text for '{key}' added"

@@ -78,10 +78,11 @@ RESTRICTED = tuple(entry.id for entry in CATALOGUE.values() if not entry.distrib
 
 TASK_FORMAT: Literal["projection/1"] = "projection/1"
 """Format of a file that holds a projection task without a tree."""
+SIDE_FILES = (".findings.json", ".sources.json")
+"""Ends of the names of files that belong to a tree file: what may be wrong with it, and quotations of its sources, which
+stay with its author."""
 TREES_VARIABLE = "INQUITREE_TREES"
 """Environment variable that names the folders with user trees, separated as in PATH."""
-SOURCES_SUFFIX = ".sources.json"
-"""End of the name of a file with quotations behind a tree, which stays with its author."""
 
 
 def builtin_ids() -> tuple[str, ...]:
@@ -129,12 +130,12 @@ def builtin_file(tree_id: str) -> Traversable:
 def user_files() -> dict[str, Path]:
     """Return the tree files in the folders of `INQUITREE_TREES`, by file name without suffix. The first folder wins.
 
-    Hidden files, files of sources and unreadable folders are skipped.
+    Hidden files, `SIDE_FILES` and unreadable folders are skipped.
     """
     found: dict[str, Path] = {}
     for folder in _user_folders():
         for file in map(Path, sorted(glob(os.path.join(escape(folder), "*.json")))):
-            if not file.name.endswith(SOURCES_SUFFIX):
+            if not file.name.endswith(SIDE_FILES):
                 found.setdefault(file.stem, file)
     return found
 

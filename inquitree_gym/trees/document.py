@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
-from operator import not_
+from operator import is_, not_
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -54,7 +54,7 @@ class Candidate(Node):
     """The same question or protocol in other words. Left out of documents without any."""
 
 
-class Finding(FrozenModel):
+class StudyResult(FrozenModel):
     """The result of a study as a function of the axes that it reads. A control reads none."""
 
     axes: tuple[Identifier, ...] = Field(max_length=2)
@@ -68,7 +68,7 @@ class Study(Candidate):
     """A study of a subtopic: protocol (its text), hint ladder and result."""
 
     hints: Hints
-    result: Finding
+    result: StudyResult
 
     @cached_property
     def outcomes(self) -> tuple[tuple[str, ...], ...]:
@@ -130,6 +130,8 @@ class TreeDocument(FrozenModel):
     id: Identifier
     version: int = Field(ge=1)
     canary: Canary
+    reviewed: bool | None = Field(default=None, exclude_if=partial(is_, None))
+    """False for a tree that a model wrote, until a person has decided on every finding. Left out of trees by hand."""
     paper: Paper
     topic: Text
     """Open question given to the agent. It implies no answer."""

@@ -47,7 +47,7 @@ Canary = Annotated[str, Field(min_length=1, max_length=200), CLEAN]
 class FrozenModel(BaseModel):
     """Base of every part of a document: frozen, strict, without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a validated copy with some fields replaced. ``deep`` has no effect on frozen values.
@@ -68,7 +68,12 @@ class Node(FrozenModel):
 
 def document_digest(document: FrozenModel, *, exclude: set[str] | None = None) -> str:
     """Return the SHA-256 of the canonical form of a document, in hex, without the fields in ``exclude``."""
-    written = json.dumps(document.model_dump(mode="json", exclude=exclude), sort_keys=True, ensure_ascii=False)
+    return written_digest(document.model_dump(mode="json", exclude=exclude))
+
+
+def written_digest(fields: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the fields of a document as they are written, in hex, whatever their order."""
+    written = json.dumps(fields, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(written.encode()).hexdigest()
 
 

@@ -172,17 +172,21 @@ def char_tfidf(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def _redundant_edges(tree: Tree) -> Iterator[Fault]:
-    """Yield the prerequisites that another one implies already."""
+    for subtopic, name in implied_prerequisites(tree):
+        path = f"{tree.paths[subtopic]}.prerequisites[{tree.graph[subtopic].index(name)}]"
+        message = f"prerequisite '{name}' is already implied by another one; remove it"
+        yield fault("T201", subtopic, path, message)
+
+
+def implied_prerequisites(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Yield the subtopics with the prerequisites that another one implies already."""
     parents = {subtopic: set(prerequisites) for subtopic, prerequisites in tree.graph.items()}
     ancestors: dict[str, set[str]] = {}
     for node in TopologicalSorter(parents).static_order():
         ancestors[node] = parents[node].union(*(ancestors[name] for name in parents[node]))
     for subtopic, prerequisites in tree.graph.items():
         implied = set().union(*(ancestors[name] for name in prerequisites))
-        for name in sorted(parents[subtopic] & implied):
-            path = f"{tree.paths[subtopic]}.prerequisites[{prerequisites.index(name)}]"
-            message = f"prerequisite '{name}' is already implied by another one; remove it"
-            yield fault("T201", subtopic, path, message)
+        yield from ((subtopic, name) for name in sorted(parents[subtopic] & implied))
 
 
 def _support_faults(tree: Tree) -> Iterator[Fault]:

@@ -43,8 +43,11 @@ class Tree(TreeDocument):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical document without its disclosure, in hex. Identifies the tree in logs and caches."""
-        return document_digest(self, exclude={"disclosure"})
+        """SHA-256 of the canonical document without disclosure and state of review, in hex.
+
+        It identifies the tree in logs and caches.
+        """
+        return document_digest(self, exclude={"disclosure", "reviewed"})
 
     @property
     def group(self) -> str:

@@ -92,7 +92,7 @@ def test_beliefs_are_asked_for_logged_and_scored(service: Service, flags: tuple,
     (row,) = summarise(load_run(tmp_path / "run").scores)
     assert row.facts["stated"] == 2 * len(TREE.subtopics)
     assert row.estimates["Brier"].mean == pytest.approx(0.01)
-    assert "Stated beliefs" in inquitree("report", tmp_path / "run").out
+    assert "Stated beliefs" in inquitree("report", tmp_path / "run", "--all").out
 
 
 def test_a_study_file_with_models_takes_flags_about_how_to_play_it(service: Service, flags: tuple, tmp_path: Path):

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from inquitree_gym import play
+from inquitree_gym.baselines.agent import BaselineAgent
+from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.failures import Shown, failures
 from inquitree_gym.exploration.gold import AnswerGold, CitationGold, Slot, TableGold, Work
 from inquitree_gym.exploration.graders import grade
+from inquitree_gym.exploration.proofs import answers
+from inquitree_gym.exploration.providers import local_library
+from inquitree_gym.exploration.tasks import frozen_tasks
+from inquitree_gym.wrappers import LogEpisodes
+from tests.contract.command_line import inquitree
 
 NUMBER = AnswerGold(kind="T1", parts=({"number": 260},))
 TITLE = AnswerGold(kind="T2", parts=({"entity": "Slow gels"},))
@@ -37,3 +50,40 @@ CASES = [
 @pytest.mark.parametrize(("gold", "answer", "shown", "expected"), CASES)
 def test_a_failure_is_named(gold, answer, shown, expected):
     assert failures(answer, grade(gold, answer), shown) == expected
+
+
+class ScriptedAgent(BaselineAgent):
+    """Takes the same actions in every episode. Its name is the failure that they are."""
+
+    def __init__(self, name: str, actions: tuple[str, ...]) -> None:
+        super().__init__()
+        self.name, self._actions = name, actions
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        return self._actions[info["turn"]]
+
+
+def test_scripted_agents_fail_as_the_report_names_it(tmp_path: Path) -> None:
+    task = frozen_tasks()["t1-s1-01"]
+    library = local_library(task.library).library
+    records, (column,) = library.records[task.query.database], task.asked
+    right = answers(task.query, library)
+    wrong = next(key for key, record in records.items() if key not in right and record[column] is not None)
+    gold = float(task.gold.parts[0].number or 0)
+    scripts = {
+        "abandoned": ("ANSWER I cannot find any evidence.",),
+        "hallucinated": (f"OPEN {task.evidence[0].document}", f"ANSWER {gold + 1000.125}"),
+        "premature": (f"OPEN {wrong}", f"ANSWER {records[wrong][column]}"),
+        "format": ("ANSWER There are some of them.",),
+        "none": (f"OPEN {wrong}", *task.path),
+    }
+    for name, actions in scripts.items():
+        env = LogEpisodes(ExplorationEnv("t4-s3-02" if name == "format" else task), tmp_path / "logs")
+        play(env, ScriptedAgent(name, actions), seed=0)
+    done = inquitree("report", tmp_path / "logs", "--out", tmp_path / "report.html")
+    assert done.status == 0, done.err
+    with (tmp_path / "report-tables" / "failures.csv").open(encoding="utf-8") as file:
+        rows = {row["system"]: row for row in csv.DictReader(file)}
+    shown = {name: {each for each in (*scripts, "breadth") if row.get(each) == "100.0"} for name, row in rows.items()}
+    alone = {name: {name} for name in ("abandoned", "hallucinated", "premature")}
+    assert shown == {**alone, "format": {"format", "breadth"}}

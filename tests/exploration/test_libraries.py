@@ -12,7 +12,7 @@ from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.building.schemas import glossaries
 from inquitree_gym.exploration.library import PAGE, Library, LibrarySpec
 
-DIGEST = "152d5e2c649eb6be3e7ab458a4ae30390fe2a07d3edb0c59b1dba1a4e3ca5fd5"
+DIGEST = "37cac0d77aaae712c90d4c773bca593c83ea08f00a5141d7484e9433266fc6fe"
 
 
 @pytest.fixture(scope="module")

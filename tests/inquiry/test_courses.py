@@ -16,13 +16,15 @@ from inquitree_gym.inquiry.courses import (
     choose_course,
     choose_cover,
     choose_greedy,
+    choose_planned,
     draw_shown,
+    plan,
     play_courses,
     replay,
     stated_poles,
 )
 from inquitree_gym.inquiry.exam import Exam, exam_return, sheet_of_beliefs
-from inquitree_gym.inquiry.observer import Design, axis_beliefs, observe
+from inquitree_gym.inquiry.observer import Design, axis_beliefs, observe, promise
 from inquitree_gym.inquiry.players import (
     PLAYERS,
     answer_exactly,
@@ -311,3 +313,23 @@ def test_tellable_fakes_need_readings_that_contradict_them():
     assert fakes == pytest.approx(3 * 0.3 * 4000, rel=0.05)
     assert tellable == pytest.approx(third_after_two_true, abs=0.03)
     assert foretold == pytest.approx(either_true, abs=0.03)
+
+
+def test_a_plan_reads_what_choice_by_promise_misses():
+    # The first subtopic has two axes, and the second study of the next one reads the first of them beside a third.
+    design = Design(Exam((2, 2, 2), ((0,), (1,), (2,))), (0, 1), (0, 0, 1), ((0,), (1,), (0, 2)))
+    limit, model = 5, observe(design, 0)
+    assert plan(model, limit) == (1, 2)
+    by_promise = partial(choose_greedy, value=promise)
+    courses = [
+        play_courses(design, 0, limit, chooser, model=model, episodes=50, seed=1)
+        for chooser in (choose_planned, by_promise)
+    ]
+    planned, promised = (mark(design, course, answer_exactly(model, course)).score for course in courses)
+    assert planned.tolist() == [1.0] * 50
+    assert promised.mean() < 0.9
+    assert plan(model, 8) == plan(observe(design, None), limit) == (), "with turns enough, or at an unknown level"
+    noisy = observe(design, 3)
+    course = play_courses(design, 3, 7, choose_planned, model=noisy, episodes=50, seed=1)
+    assert (course.study[:, : len(plan(noisy, 7))] == list(plan(noisy, 7))).all()
+    assert (course.run > 0).any(), "what is left goes to repetitions"

@@ -11,10 +11,21 @@ from inquitree_gym.baselines import BayesAgent, CopyistAgent, CoverAgent, Greedy
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.inquiry.courses import mean_worth
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS, belief_over_turns, gains, reasoned
+from inquitree_gym.inquiry.gains import (
+    CHOOSING,
+    OBSERVER_AUC,
+    OBSERVER_D,
+    REDO_AUC,
+    TOLD,
+    TOLD_HITS,
+    called_fake,
+    gains,
+    page_beliefs,
+    reasoned,
+)
 from inquitree_gym.inquiry.observer import design_of
 from inquitree_gym.inquiry.pages import inquiry_view
-from inquitree_gym.inquiry.vigilance import exposures
+from inquitree_gym.inquiry.vigilance import Counts, exposures
 from inquitree_gym.results import score_episode
 from inquitree_gym.results.summary import summarise
 from inquitree_gym.rollout import play
@@ -93,7 +104,7 @@ def test_credit_that_was_not_earned_is_worth_nothing_to_the_posterior_either(tre
 def test_the_belief_over_turns_starts_even_and_ends_with_the_posterior(tree: Tree, minilm: MiniLMEmbedder):
     episode = play(InquiryEnv(tree, embedder=minilm, fake_level=3), CoverAgent(tree), 0)
     shown = exposures(episode, tree)
-    beliefs = belief_over_turns(episode, tree, shown)
+    beliefs = page_beliefs(episode, tree, shown).axes
     assert len(beliefs) == len(shown) + 1
     assert beliefs[0] == tuple((1 / len(axis.poles),) * len(axis.poles) for axis in tree.axes)
     found = reasoned(episode, tree, shown, None)
@@ -107,9 +118,42 @@ def test_the_page_of_an_episode_tells_the_belief_after_every_result(tree: Tree, 
     episode = play(InquiryEnv(tree, embedder=minilm, fake_level=3), CoverAgent(tree), 0)
     score = score_episode(episode, tree)
     rows = inquiry_view(episode, tree, score).values["beliefs"]
-    assert rows[0] == (0, "", False, None, [1 / len(axis.poles) for axis in tree.axes])
+    assert rows[0] == (0, "", False, None, None, "", [1 / len(axis.poles) for axis in tree.axes])
     assert [row[:4] for row in rows[1:]] == [
         (shown.turn, shown.study, shown.fake > 0, doubt)
         for shown, doubt in zip(score.detail.exposures, score.detail.reasoned.doubts, strict=True)
     ]
+    choices = score.detail.reasoned.choices
+    assert [row.choice for row in rows[1:]] == list(choices)
+    assert [row.best for row in rows[1:]] == [tree.studies[each.best].id for each in choices]
     assert inquiry_view(episode, tree, None).values["beliefs"] == []
+
+
+def test_the_page_has_truth_answer_and_posterior_of_every_statement_side_by_side(tree: Tree, minilm: MiniLMEmbedder):
+    episode = play(InquiryEnv(tree, embedder=minilm, fake_level=3), CoverAgent(tree), 0)
+    score = score_episode(episode, tree)
+    exam, design = score.detail.trajectory.exam, design_of(tree).exam
+    last = page_beliefs(episode, tree, score.detail.exposures).axes[-1]
+    for item, (_, rows) in enumerate(inquiry_view(episode, tree, score).values["exam"]):
+        assert [row.holds for row in rows].index(True) == exam.right[item]
+        assert [place for place, row in enumerate(rows) if row.chosen] == [exam.choices[item]] * any(
+            row.chosen for row in rows
+        )
+        for place, axis in enumerate(design.items[item]):
+            for pole, chance in enumerate(last[axis]):
+                stating = [row.chance for i, row in enumerate(rows) if design.stated(item, i)[place] == pole]
+                assert sum(stating) == pytest.approx(chance)
+    unscored = inquiry_view(episode, tree, None).values["exam"]
+    assert {row.chance for _, rows in unscored for row in rows} == {None}
+
+
+def test_the_observers_d_prime_is_over_the_trials_of_the_agent(tree: Tree, minilm: MiniLMEmbedder):
+    scores, counts = scored(CoverAgent(tree), minilm, 20), Counts()
+    for score in scores:
+        for shown, doubt in zip(score.detail.exposures, score.detail.reasoned.doubts, strict=True):
+            if shown.counts:
+                counts += Counts.of(shown.fake > 0, called_fake(doubt))
+    found = means(scores)
+    assert found[OBSERVER_D] == pytest.approx(counts.d_prime)
+    assert counts.results == sum(score.detail.trajectory.showings["all"].results for score in scores)
+    assert found[OBSERVER_AUC] > 0.5

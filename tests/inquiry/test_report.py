@@ -12,8 +12,9 @@ from urllib.parse import unquote_plus
 
 import pytest
 
-from inquitree_gym.inquiry.results import EpisodeScore, ReadingCounts
+from inquitree_gym.inquiry.results import EpisodeScore
 from inquitree_gym.inquiry.sections import coverage_curve, turns, vigilance
+from inquitree_gym.inquiry.trajectory import ReadingCounts
 from inquitree_gym.results import ScoredRun, write_report
 from inquitree_gym.results.logs import Missing
 from inquitree_gym.results.report import build_report

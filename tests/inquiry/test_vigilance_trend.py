@@ -122,7 +122,8 @@ def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: 
     section, worn = vigilance(build_report([run])), vigilance_over_time(build_report([run]))
     assert [chart.name for chart in section.charts] == ["redo-rate", "hit-rate", "false-alarm-rate", "d-prime"]
     assert [(each.caption, len(each.lines)) for each in section.tables] == [
-        ("Vigilance", 2), ("Vigilance by kind of showing", 2), ("Vigilance against the posterior", 2),
+        ("Vigilance", 2), ("Redo probabilities", 2), ("Vigilance by kind of showing", 2),
+        ("Conflicts between results", 2), ("Vigilance against the posterior", 2),
     ]  # fmt: skip
     assert [chart.name for chart in worn.charts] == ["position"]
     assert [(each.caption, len(each.lines)) for each in worn.tables] == [
@@ -141,9 +142,9 @@ def test_stated_beliefs_have_a_table_of_their_own(run: ScoredRun):
     steps = [*STEPS[:3], {**EXPLORE, "belief": 0.25}, *STEPS[4:]]
     stating = played(tree="t1", steps=steps, agent="stating")
     section = vigilance(build_report([replace(run, scores=(*run.scores, stating))]))
-    assert section.tables[3].caption == "Stated beliefs"
-    assert [cell.text for cell in section.tables[3].lines[-1]] == ["stating", "3", "1 (1)", "1", "0.062", "–"]
-    assert [cell.text for cell in section.tables[3].lines[0]] == ["=fading", "0", "6 (6)", "0", "–", "–"]
+    assert section.tables[5].caption == "Stated beliefs"
+    assert [cell.text for cell in section.tables[5].lines[-1]] == ["stating", "3", "1 (1)", "1", "0.062", "–"]
+    assert [cell.text for cell in section.tables[5].lines[0]] == ["=fading", "0", "6 (6)", "0", "–", "–"]
 
 
 @pytest.mark.e2e

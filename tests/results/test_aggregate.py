@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.inquiry.gains import CHOOSING, REDO_AUC, TOLD, TOLD_HITS
-from inquitree_gym.inquiry.results import BOUNDS, MEASURES, RESULTS, SPLIT, STATED, EpisodeScore
+from inquitree_gym.inquiry.gains import CHOOSING
+from inquitree_gym.inquiry.results import (
+    AGAINST_POSTERIOR,
+    BOUNDS,
+    CONFLICTS,
+    MEASURES,
+    REDO_PROBABILITIES,
+    RESULTS,
+    SPLIT,
+    STATED,
+    EpisodeScore,
+)
 from inquitree_gym.results.load import load_run
 from inquitree_gym.results.score import score_episode
 from inquitree_gym.results.summary import as_plain, summarise, summary_table
@@ -149,8 +159,10 @@ def test_a_row_as_json():
         "normalised",
         "return / oracle",
         "redo_rate − level 0",
-        *(CHOOSING, TOLD, TOLD_HITS, REDO_AUC),
-        "d′",
+        CHOOSING,
+        *REDO_PROBABILITIES,
+        *AGAINST_POSTERIOR,
+        *CONFLICTS,
         "c",
         "Brier",
         "AUC",

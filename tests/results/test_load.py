@@ -14,7 +14,8 @@ import pytest
 
 from inquitree_gym.errors import JudgeError, LogError, OptionError
 from inquitree_gym.inquiry.judges.quality import Verdict
-from inquitree_gym.inquiry.results import RESULTS, ReadingCounts
+from inquitree_gym.inquiry.results import RESULTS
+from inquitree_gym.inquiry.trajectory import ReadingCounts
 from inquitree_gym.judging.judgement import Judgement
 from inquitree_gym.judging.stored import JudgementFile
 from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line

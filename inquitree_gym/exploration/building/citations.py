@@ -21,6 +21,8 @@ from inquitree_gym.fiction.documents import RandomStream
 TEXTS = 14
 """Frozen tasks."""
 SLOTS = (3, 5)
+TRIES = 10
+"""Drawings for each paper at most."""
 WORKS = 2
 """Papers of a slot at most."""
 _PART = 4_000
@@ -42,7 +44,8 @@ def citation_task(provider: LocalLibrary, number: int) -> ExplorationTask:
     library = provider.library
     index, draws = Index(library), stream(library.spec, _PART + number, "shape")
     count, claims = draws.between(*SLOTS), dict[str, Hop]()
-    for _ in range(navigation.DRAWS):
+    tries = min(navigation.DRAWS, TRIES * len(library.papers))
+    for _ in range(tries):
         paper = library.papers[draws.choice(tuple(library.papers))]
         if paper.compound not in claims and (hop := _claim(index, paper, draws)) is not None:
             claims[paper.compound] = hop
@@ -51,7 +54,7 @@ def citation_task(provider: LocalLibrary, number: int) -> ExplorationTask:
             if path := _path(provider, slots):
                 return _written(library, slots, path, f"t3-s{library.spec.seed}-{number + 1:02}", draws)
             claims.clear()
-    raise RuntimeError(f"{library.spec.name} must have a text with references, got none in {navigation.DRAWS} drawings")
+    raise RuntimeError(f"{library.spec.name} must have a text with references, got none in {tries} drawings")
 
 
 def _claim(index: Index, paper: PaperFacts, draws: RandomStream) -> Hop | None:

@@ -24,7 +24,7 @@ HOPS = (2,) * 9 + (3,) * 10 + (4,) * 8 + (5,) * 8 + (6,) * 4
 NEAR_MISSES = 2
 """Records, for each hop, that meet all but one of its constraints, at least."""
 LISTED = 10
-"""Records that a LOOKUP lists: every step of the gold path has to be among them."""
+"""Records that a LOOKUP lists. Every LOOKUP of a gold path finds no more, so that no place in the order says more."""
 LONGEST_CHAIN = 4
 """Records of a task that need not branch at most. The databases have few longer chains."""
 TRIES = 12
@@ -173,17 +173,15 @@ def _drawn(index: Index, draws: RandomStream, depth: int, branching: bool) -> Ho
 
 
 def constrain(index: Index, hop: Hop, draws: RandomStream) -> bool:
-    """Draw the constraints of a hop, those below it known. Return whether it has near misses and is listed."""
+    """Draw the constraints of a hop, those below it known. Return whether it has near misses, and LOOKUP lists it."""
     leading = index.leading(hop)
     direct = [index.equal(hop.database, column, below.key) for column, below in hop.links.items()]
     for _ in range(TRIES):
         hop.where = constraints(index, hop, draws)
         met = index.meeting(hop.database, hop.where)
-        if hop.where and index.settle(hop, met + leading):
-            alike = set.intersection(*met, *direct)
-            listed = [key for key in index.library.records[hop.database] if key in alike][:LISTED]
-            if hop.key in listed:
-                return True
+        listed = bool(met) and len(set.intersection(*met, *direct)) <= LISTED
+        if listed and index.settle(hop, met + leading):
+            return True
     return False
 
 

@@ -56,7 +56,9 @@ def draw_records(spec: LibrarySpec, names: Names) -> dict[str, dict[str, Record]
     for part, (name, count) in enumerate(record_counts(spec.size).items()):
         schema, numbers = databases()[name], stream(spec, part, "numbers")
         keys = [schema.key.format(7 * place + 3 + numbers.below(7)) for place in range(count)]
-        targets = {column.name: list(drawn[column.to]) for column in schema.links}
+        # Records are named most in an order of its own, so that neither keys nor the order of a LOOKUP tell which.
+        order = stream(spec, part, "shape")
+        targets = {column.name: order.shuffled(list(drawn[column.to])) for column in schema.links}
         drawn[name] = {key: _record(schema, names, numbers, targets) for key in keys}
     return drawn
 
@@ -78,7 +80,7 @@ def _named(form: str, names: Names, draws: RandomStream) -> str:
 
 
 def _value(column: Column, numbers: RandomStream, targets: Mapping[str, list[str]]) -> Value:
-    """Return a value. Links fall off: the first records of a database are named most."""
+    """Return a value. Links fall off: the first of the targets are named most."""
     if column.kind == "link":
         keys = targets[column.name]
         return keys[int(len(keys) * numbers.uniform() * max(numbers.uniform(), numbers.uniform()))]

@@ -20,6 +20,8 @@ from inquitree_gym.fiction.documents import RandomStream
 
 TABLES = 18
 """Frozen tasks."""
+TRIES = 10
+"""Drawings for each record at most."""
 ROWS = (8, 20)
 LARGEST = 4
 """Databases that rows are drawn from, so that a guess is seldom within the scope."""
@@ -56,12 +58,13 @@ def table_task(index: Index, number: int) -> ExplorationTask:
     """
     library = index.library
     draws = stream(library.spec, _PART + number, "shape")
-    for _ in range(navigation.DRAWS):
+    tries = min(navigation.DRAWS, TRIES * sum(map(len, library.records.values())))
+    for _ in range(tries):
         root = _scope(index, draws, linked=number % 3 == 1)
         drawn = _columns(index, root, draws) if root is not None else []
         if root is not None and drawn and (path := _path(library, root, drawn)):
             return _written(library, root, drawn, path, f"t4-s{library.spec.seed}-{number + 1:02}", draws)
-    raise RuntimeError(f"{library.spec.name} must have a table, got none in {navigation.DRAWS} drawings")
+    raise RuntimeError(f"{library.spec.name} must have a table, got none in {tries} drawings")
 
 
 def _scope(index: Index, draws: RandomStream, *, linked: bool) -> Hop | None:
