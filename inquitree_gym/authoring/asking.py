@@ -26,7 +26,7 @@ _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 Reply = TypeVar("Reply", bound=FrozenModel)
 
 
-class Review(NamedTuple):
+class ReplyReview(NamedTuple):
     """Faults of a reply of the right form."""
 
     barring: Sequence[object] = ()
@@ -66,7 +66,7 @@ class Asker:
         template: str,
         model: type[Reply],
         values: Mapping[str, Any],
-        check: Callable[[Reply], Review] = lambda reply: Review(),
+        check: Callable[[Reply], ReplyReview] = lambda reply: ReplyReview(),
     ) -> Reply:
         """Return the reply to a template filled with values as ``model``, the one with the fewest mendable faults.
 

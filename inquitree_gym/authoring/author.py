@@ -12,19 +12,22 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from inquitree_gym.authoring import drafts
-from inquitree_gym.authoring.asking import Asker, Review, fence
+from inquitree_gym.authoring.asking import Asker, ReplyReview, fence
 from inquitree_gym.authoring.disclose import REPAIRS as DISCLOSURE_REPAIRS
 from inquitree_gym.authoring.disclose import WAVES, disclose_paper
 from inquitree_gym.authoring.drafts import Draft, tree_document
 from inquitree_gym.authoring.extract import PaperDocument
+from inquitree_gym.authoring.findings import Quotation
 from inquitree_gym.authoring.sources import PaperText, publication_date
 from inquitree_gym.errors import AuthoringError, Fault, OptionError, TreeError
 from inquitree_gym.llm import Chat, Completion, Usage, estimated_tokens
 from inquitree_gym.llm.chat import all_results
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import rules
-from inquitree_gym.trees.fields import Paper, PublicationDate
+from inquitree_gym.trees.fields import HINT_LEVELS, Paper, PublicationDate
 from inquitree_gym.trees.lint import axes_wanted, lint_tree
 from inquitree_gym.trees.load import parse_tree
 from inquitree_gym.trees.schema import Embed, Tree
@@ -68,8 +71,8 @@ class AuthoredTree(NamedTuple):
     """A tree, what its results rest on, and what is left to mend."""
 
     tree: Tree
-    quotations: tuple[dict[str, Any], ...]
-    """Quotation and place of the fact behind each study. Not to be shared: the words are the paper's."""
+    quotations: Mapping[str, tuple[Quotation, ...]]
+    """Quotation, place and fact behind each study. Not to be shared: the words are the paper's."""
     faults: tuple[Fault, ...]
     left_out: tuple[str, ...]
     """Parts that could not be written, each with the reason."""
@@ -126,20 +129,20 @@ class Author:
         draft = replace(draft, ladders=_joined(await self._each_subtopic(draft, self._ladders)))
         draft, left_out = await self._disclosure(draft)
         tree = Tree.model_validate_json(_json(drafts.with_drawn_poles(tree_document(draft))))
-        return AuthoredTree(tree, tuple(drafts.quotations(draft)), tuple(lint_tree(tree, self._embed)), tuple(left_out))
+        return AuthoredTree(tree, drafts.quotations(draft), tuple(lint_tree(tree, self._embed)), tuple(left_out))
 
     async def _outline(self) -> Draft:
         def started(outline: drafts.PaperOutline) -> Draft:
             model = str(self._chat.config["model"])
             return Draft(self._document, self._paper(outline), self._id, model, outline)
 
-        def check(outline: drafts.PaperOutline) -> Review:
+        def check(outline: drafts.PaperOutline) -> ReplyReview:
             if not outline.experiment:
-                return Review()
+                return ReplyReview()
             try:
                 draft = started(outline)
-            except OptionError as error:
-                return Review([f"published: {error}, or leave it empty"])
+            except (OptionError, ValidationError) as error:
+                return ReplyReview([f"published and doi: {error}; correct it, or leave it empty"])
             barring = []
             if len(outline.subtopics) != self._count:
                 barring = [f"subtopics: there are {len(outline.subtopics)}, give exactly {self._count}"]
@@ -181,7 +184,7 @@ class Author:
         )
 
     async def _studies(self, draft: Draft) -> Draft:
-        def check(reply: drafts.Studies) -> Review:
+        def check(reply: drafts.Studies) -> ReplyReview:
             named = {study.subtopic for study in reply.studies}
             barring = [f"'{each}' is no subtopic; take one of {', '.join(draft.subtopics)}" for each in named]
             barring = [each for each, name in zip(barring, named, strict=True) if name not in draft.subtopics]
@@ -195,7 +198,7 @@ class Author:
             "studies",
             drafts.Studies,
             check,
-            text=f"{self._document.text}\n\n{_shown(draft)}",
+            text=f"{self._document.text}\n\n{drafts.shown(draft)}",
             studies=count,
             controls=rules.SMALL_CONTROLS if small else rules.MIN_CONTROLS,
             pairs=rules.SMALL_PAIRS if small else int(count * rules.MAX_PAIR_SHARE),
@@ -212,30 +215,30 @@ class Author:
         if not wanted:
             return {}
 
-        def check(reply: drafts.Contraries) -> Review:
+        def check(reply: drafts.Contraries) -> ReplyReview:
             changed = replace(draft, contraries={**reply.results})
             return self._review(changed, "contraries", _unlike(reply.results, wanted), nodes=wanted.keys())
 
-        material = f"{self._document.text}\n\n{_shown(draft)}"
+        material = f"{self._document.text}\n\n{drafts.shown(draft)}"
         reply: drafts.Contraries = await self._ask("contraries", drafts.Contraries, check, text=material, wanted=wanted)
         return reply.results
 
     async def _conclusions(self, draft: Draft) -> Draft:
-        def check(reply: drafts.Items) -> Review:
+        def check(reply: drafts.Items) -> ReplyReview:
             names = {f"c{i}" for i in range(1, len(reply.conclusions) + 1)}
             return self._review(replace(draft, items=reply.conclusions), "conclusions", nodes={*names, *draft.axes})
 
-        reply = await self._ask("conclusions", drafts.Items, check, text=_shown(draft))
+        reply = await self._ask("conclusions", drafts.Items, check, text=drafts.shown(draft))
         self._on_pass("conclusions")
         return replace(draft, items=reply.conclusions)
 
     async def _edges(self, draft: Draft) -> Draft:
-        def check(reply: drafts.Edges) -> Review:
+        def check(reply: drafts.Edges) -> ReplyReview:
             known = draft.subtopics
             barring = [f"'{e.subtopic}' is no subtopic" for e in reply.edges if e.subtopic not in known]
             return self._review(replace(draft, edges=reply.edges), "edges", barring)
 
-        reply = await self._ask("edges", drafts.Edges, check, text=_shown(draft))
+        reply = await self._ask("edges", drafts.Edges, check, text=drafts.shown(draft))
         self._on_pass("edges")
         return replace(draft, edges=reply.edges)
 
@@ -243,12 +246,12 @@ class Author:
         own = [name for name, study in draft.named_studies.items() if study.subtopic == subtopic]
         wanted = dict.fromkeys([subtopic, *own], ())
 
-        def check(reply: drafts.Ladders) -> Review:
+        def check(reply: drafts.Ladders) -> ReplyReview:
             changed = replace(draft, ladders=reply.nodes)
             return self._review(changed, "ladders", _unlike(reply.nodes, wanted), nodes=wanted)
 
         reply: drafts.Ladders = await self._ask(
-            "ladders", drafts.Ladders, check, text=_shown(draft), wanted=list(wanted)
+            "ladders", drafts.Ladders, check, text=drafts.shown(draft), wanted=list(wanted)
         )
         return reply.nodes
 
@@ -267,11 +270,11 @@ class Author:
             )
             return replace(draft, disclosure=task.disclosure.model_copy(update={"claims": rested}))
 
-        def check(reply: drafts.Evidence) -> Review:
+        def check(reply: drafts.Evidence) -> ReplyReview:
             barring = _unlike(reply.evidence, dict.fromkeys(claims, ()))
-            return Review(barring) if barring else self._review(disclosed(reply), "evidence")
+            return ReplyReview(barring) if barring else self._review(disclosed(reply), "evidence")
 
-        reply = await self._ask("evidence", drafts.Evidence, check, text=_shown(draft), claims=claims)
+        reply = await self._ask("evidence", drafts.Evidence, check, text=drafts.shown(draft), claims=claims)
         self._on_pass("disclosure")
         return disclosed(reply), []
 
@@ -295,18 +298,23 @@ class Author:
         barring: Collection[object] = (),
         mendable: Collection[object] = (),
         nodes: Collection[str] | None = None,
-    ) -> Review:
+    ) -> ReplyReview:
         """Return the faults of a reply: those of the loader bar it, those of the linter's rules of a pass do not."""
         if barring:
-            return Review([*barring], [*mendable])
+            return ReplyReview([*barring], [*mendable])
         try:
             tree = parsed(draft)
         except TreeError as error:
-            return Review(error.faults, [*mendable])
+            return ReplyReview(error.faults, [*mendable])
         codes = _RULES.get(name, "").split()
-        found = lint_tree(tree, self._embed if name == "ladders" else None) if codes else []
-        own = [each for each in found if each.code in codes and (nodes is None or each.node in nodes)]
-        return Review((), [*mendable, *own])
+        found = lint_tree(tree, self._embed if name == "ladders" else None, only=codes) if codes else []
+        own = [each for each in found if (nodes is None or each.node in nodes) and _mendable(each)]
+        return ReplyReview((), [*mendable, *own])
+
+
+def _mendable(fault: Fault) -> bool:
+    """Tell whether a pass can mend a fault. Of T921, on hints and questions alike, only hints."""
+    return fault.code != "T921" or any(f".hints[{level}]" in fault.path for level in range(HINT_LEVELS - 1))
 
 
 def parsed(draft: Draft) -> Tree:
@@ -371,30 +379,3 @@ def _unlike(given: Mapping[str, Any], wanted: Mapping[str, Collection[str]]) -> 
     """Return what a reply by id lacks or has too much."""
     missing = [f"'{name}' is missing" for name in wanted if name not in given]
     return missing + [f"'{name}' was not asked for; leave it out" for name in given if name not in wanted]
-
-
-def _shown(draft: Draft) -> str:
-    """Return what is written so far as JSON, for the prompts of the later passes."""
-    studies = draft.named_studies
-    subtopics = {
-        name: {
-            "question": subtopic.text,
-            "studies": {
-                each: {"protocol": study.text, "axes": study.axes, "results": _results(draft, each)}
-                for each, study in studies.items()
-                if study.subtopic == name
-            },
-        }
-        for name, subtopic in draft.subtopics.items()
-    }
-    axes = {
-        name: {"question": axis.question, "poles": dict(enumerate(axis.poles))} for name, axis in draft.axes.items()
-    }
-    return json.dumps(
-        {"topic": draft.outline.topic, "axes": axes, "subtopics": subtopics}, ensure_ascii=False, indent=1
-    )
-
-
-def _results(draft: Draft, study: str) -> dict[str, Any]:
-    planned = draft.named_studies[study]
-    return {draft.keys(planned.axes)[0]: planned.wordings, **draft.contraries.get(study, {})}

@@ -6,7 +6,8 @@ Ids are given by place: ``a1``, ``s1``, ``s1a``, ``c1``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from string import ascii_lowercase
@@ -15,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from inquitree_gym.authoring.extract import PaperDocument
+from inquitree_gym.authoring.findings import Quotation
 from inquitree_gym.errors import OptionError
 from inquitree_gym.seeds import draw_orders, hash_text
 from inquitree_gym.trees.disclosure import Disclosure
@@ -29,10 +31,12 @@ OPENING = 5_000
 """Characters in which the title of a paper is looked for."""
 MIN_SHARED = 0.8
 """Smallest share of the words of a title that its paper's beginning has."""
+MISSING = "not in the paper"
+"""Place of a quotation that is not in the paper."""
 LEADS = {"subtopic": "Ask: ", "study": "Run the study: "}
 """Beginning of the last hint of a node, before its text."""
 
-Quotation = Annotated[str, Field(min_length=MIN_QUOTATION, max_length=MAX_QUOTATION)]
+Quoted = Annotated[str, Field(min_length=MIN_QUOTATION, max_length=MAX_QUOTATION)]
 Wordings = Annotated[tuple[Text, ...], Field(min_length=1, max_length=MAX_WORDINGS)]
 Least = Annotated[tuple[Text, ...], Field(min_length=HINT_LEVELS - 1, max_length=HINT_LEVELS - 1)]
 
@@ -77,7 +81,7 @@ class PlannedStudy(FrozenModel):
     axes: tuple[Identifier, ...] = Field(max_length=2)
     wordings: Wordings
     support: Literal["sheet", "inferred"]
-    quotation: Quotation
+    quotation: Quoted
 
 
 class Studies(FrozenModel):
@@ -194,6 +198,7 @@ def tree_document(draft: Draft) -> dict[str, Any]:
         "id": draft.tree_id,
         "version": 1,
         "canary": CANARY,
+        "reviewed": False,
         "paper": draft.paper.model_dump(mode="json"),
         "topic": draft.outline.topic,
         "axes": [{"id": name, **axis.model_dump(mode="json"), "actual": 0} for name, axis in draft.axes.items()],
@@ -228,15 +233,39 @@ def with_drawn_poles(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def quotations(draft: Draft) -> Iterator[dict[str, Any]]:
-    """Yield the quotation behind each study with its fact, and its place or None if it is not in the paper."""
-    for name, study in draft.named_studies.items():
-        yield {
-            "fact": draft.fact(name),
-            "node": name,
-            "quotation": study.quotation,
-            "place": draft.document.place(study.quotation),
+def quotations(draft: Draft) -> dict[str, tuple[Quotation, ...]]:
+    """Return the quotation behind each study with its fact and its place, or `MISSING` if it is not in the paper."""
+    return {
+        name: (Quotation(fact=draft.fact(name), quotation=words, place=draft.document.place(words) or MISSING),)
+        for name, words in ((name, study.quotation) for name, study in draft.named_studies.items())
+    }
+
+
+def shown(draft: Draft) -> str:
+    """Return what is written so far as JSON, for the prompts of the later passes."""
+    studies = draft.named_studies
+    subtopics = {
+        name: {
+            "question": subtopic.text,
+            "studies": {
+                each: {"protocol": study.text, "axes": study.axes, "results": _results(draft, each)}
+                for each, study in studies.items()
+                if study.subtopic == name
+            },
         }
+        for name, subtopic in draft.subtopics.items()
+    }
+    axes = {
+        name: {"question": axis.question, "poles": dict(enumerate(axis.poles))} for name, axis in draft.axes.items()
+    }
+    return json.dumps(
+        {"topic": draft.outline.topic, "axes": axes, "subtopics": subtopics}, ensure_ascii=False, indent=1
+    )
+
+
+def _results(draft: Draft, study: str) -> dict[str, Any]:
+    planned = draft.named_studies[study]
+    return {draft.keys(planned.axes)[0]: planned.wordings, **draft.contraries.get(study, {})}
 
 
 def _subtopic(draft: Draft, name: str, studies: Mapping[str, PlannedStudy]) -> dict[str, Any]:
@@ -298,7 +327,7 @@ def _provenance(draft: Draft, studies: Mapping[str, PlannedStudy]) -> dict[str, 
         rests |= {subtopic: own} | {each: [each] for each in own}
     for i, item in enumerate(draft.items, 1):
         rests[f"c{i}"] = [each for group in item.needs for each in group if each in studies]
-    found = {each["node"]: each["place"] for each in quotations(draft)}
+    found = {each: draft.document.place(study.quotation) for each, study in studies.items()}
     note = f"Written by {draft.model}, with quotations that a program found in the text; nobody has checked it."
     support = [
         {

@@ -18,6 +18,7 @@ from typing import Any
 
 from inquitree_gym.authoring.sources import MAX_PAPER
 from inquitree_gym.errors import OptionError, require
+from inquitree_gym.files import read_input
 
 MAX_FILE = 50_000_000
 """Largest file of a paper, in bytes."""
@@ -127,8 +128,6 @@ def read_document(file: Path) -> PaperDocument:
             little or too much of it, or is encrypted or damaged.
         MissingExtraError: the extractor is not installed.
     """
-    from inquitree_gym.files import read_input
-
     content = read_input(file, limit=MAX_FILE, error=OptionError)
     if not content.strip():
         raise OptionError(f"'{file}' must hold the text of a paper, got an empty file. Give another file.")

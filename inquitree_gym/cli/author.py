@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +36,7 @@ from inquitree_gym.cli.output import (
     sigterm_as_interrupt,
     write,
 )
+from inquitree_gym.cli.reviews import EXAM_WORLDS, STAGES, audit_into, audit_questions
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.embeddings.protocol import embedded
 from inquitree_gym.errors import OptionError
@@ -44,13 +45,15 @@ from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Completion
 from inquitree_gym.runs.specs import ModelSettings
 from inquitree_gym.trees.catalogue import (
     CATALOGUE,
+    SIDE_FILES,
     TREES_VARIABLE,
     CatalogueEntry,
     builtin_ids,
     first_user_folder,
 )
-from inquitree_gym.trees.fields import CANARY
+from inquitree_gym.trees.fields import DOI_PATTERN, PublicationDate
 from inquitree_gym.trees.reading import dump_document
+from inquitree_gym.trees.schema import Tree
 
 ROLE = "author"
 """Folder of the cached replies."""
@@ -69,6 +72,7 @@ PublishedOption = Annotated[str | None, typer.Option(help="Date of publication: 
 EmbedderOption = Annotated[str, typer.Option(help="Embedder for the checks of meaning; none skips these checks.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the requests; another one gives other replies.")]
 CacheOption = Annotated[Path | None, typer.Option(help="Folder of replies; the user's cache by default.")]
+CheckerOption = Annotated[str | None, typer.Option(help="Another model, which audits the tree when it is written.")]
 DryOption = Annotated[bool, typer.Option("--dry-run", help="Estimate requests, tokens and cost, and stop.")]
 
 app = typer.Typer()
@@ -94,34 +98,76 @@ def author_tree(  # noqa: PLR0913  (one parameter per flag)
     reply_tokens: ReplyTokensOption = "16384",
     requests_per_minute: Annotated[float | None, typer.Option(help="Most requests per minute.")] = None,
     tokens_per_minute: Annotated[float | None, typer.Option(help="Most tokens per minute.")] = None,
+    checker: CheckerOption = None,
+    checker_base_url: Annotated[str | None, typer.Option(help="Server of the checker's model.")] = None,
     max_cost: MaxCostOption = None,
     max_total_tokens: MaxTotalTokensOption = None,
     cache: CacheOption = None,
     dry_run: DryOption = False,
 ) -> None:
-    """Let a model write the research tree of a paper, and check it.
+    """Let a model write the research tree of a paper, and check it. Exit with status 1 if the checker left a question.
 
     Replies are kept: if the command ends early, the same command goes on and pays for no reply twice.
     """
     entry = _entry(paper)
     target = _target(out_file, entry)
-    date = publication_date(published) if published else None
-    names = tuple(name.strip() for name in authors.split(";")) if authors else None
-    record = _completed(PaperRecord(title, names, journal, date, doi, licence), entry)
-    chosen = {"model": model, "base_url": base_url, "reasoning_effort": reasoning_effort}
-    pace = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
-    settings = ModelSettings(**chosen, **pace, max_tokens=reply_limit(reply_tokens))
-    job = _Job(read_document(file), entry.id if entry else target.stem, record, seed)
+    record = _completed(PaperRecord(title, _names(authors), journal, _date(published), doi, licence), entry)
+    settings = ModelSettings(
+        model=model, base_url=base_url, reasoning_effort=reasoning_effort, max_tokens=reply_limit(reply_tokens),
+        requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute,
+    )  # fmt: skip
+    second = _checker(settings, checker, checker_base_url)
+    job = _Job(_document(file, entry), entry.id if entry else target.stem, record, seed)
     count = subtopics or (entry.subtopics if entry else SUBTOPICS)
-    if entry:
-        check_words(entry.title, job.document)
     if dry_run:
         _show_estimate(job.document, count, settings)
         return
     budget = Budget(max_cost=max_cost, max_total_tokens=max_total_tokens)
-    chat = CachedChat(_paced(settings, budget), ReplyCache(cache or user_folder(ROLE)), keeps_cut=False)
-    found = _written(job, chat, count, embedder, budget)
-    _write(found, target, file, settings)
+    replies = ReplyCache(cache or user_folder(ROLE))
+    found = _written(job, CachedChat(_paced(settings, budget), replies, keeps_cut=False), count, embedder, budget)
+    _write(found, target)
+    _audit(found.tree, target, _cached(second, budget, replies), budget, seed)
+
+
+def _cached(settings: ModelSettings | None, budget: Budget, replies: ReplyCache) -> Chat | None:
+    return None if settings is None else CachedChat(_paced(settings, budget), replies)
+
+
+def _audit(tree: Tree, target: Path, chat: Chat | None, budget: Budget, seed: int) -> None:
+    """Let the checker audit a tree, if there is one, and say what comes next."""
+    if chat is None:
+        note(f"next: inquitree audit {target} --model MODEL, with another model than the one that wrote it")
+        return
+    note(f"next, after the audit: inquitree review {target}")
+    questions = list(audit_questions(tree, STAGES, EXAM_WORLDS, seed))
+    audit_into(side_file(target), tree, questions, chat, budget, seed=seed, as_json=False)
+
+
+def _document(file: Path, entry: CatalogueEntry | None) -> PaperDocument:
+    """Return the text of a paper. Raise `OptionError` if it is not that of an entry."""
+    document = read_document(file)
+    if entry:
+        check_words(entry.title, document)
+    return document
+
+
+def _names(authors: str | None) -> tuple[str, ...] | None:
+    return tuple(name.strip() for name in authors.split(";")) if authors else None
+
+
+def _date(published: str | None) -> PublicationDate | None:
+    return publication_date(published) if published else None
+
+
+def _checker(writer: ModelSettings, model: str | None, base_url: str | None) -> ModelSettings | None:
+    """Return the settings of the model that audits. Raise `OptionError` for the one that writes, or a lost address."""
+    if model is None:
+        if base_url is not None:
+            raise OptionError("--checker-base-url without a model does nothing; name one with --checker MODEL")
+        return None
+    if model == writer.model:
+        raise OptionError(f"--checker must be another model than --model, got '{model}' for both. Name a second model.")
+    return writer.model_copy(update={"model": model, "base_url": base_url, "reasoning_effort": None})
 
 
 class _Job(NamedTuple):
@@ -134,7 +180,9 @@ class _Job(NamedTuple):
 
 
 def _completed(record: PaperRecord, entry: CatalogueEntry | None) -> PaperRecord:
-    """Return a record with what the pool knows of the paper, where nothing else is given."""
+    """Return a record with what the pool knows of the paper. Raise `OptionError` for what is no DOI."""
+    if record.doi is not None and not re.fullmatch(DOI_PATTERN, record.doi):
+        raise OptionError(f"--doi must be a DOI such as 10.1000/182, got '{record.doi:.80}'. Leave its resolver out.")
     if entry is None:
         return record
     doi = entry.doi if record.doi is None else record.doi
@@ -189,7 +237,7 @@ def _target(out_file: Path | None, entry: CatalogueEntry | None) -> Path:
     if target.suffix != ".json" or (entry is not None and target.stem != entry.id):
         wanted = f"{entry.id}.json" if entry else "ID.json"
         raise OptionError(f"the file of the tree must be named {wanted}, got '{target.name}'. Change --out.")
-    for each in (target, side_file(target, SOURCES)):
+    for each in (target, *(side_file(target, end) for end in SIDE_FILES)):
         if each.exists():
             raise OptionError(f"'{each}' exists already; give another file with --out, or move it")
     return target
@@ -246,16 +294,9 @@ def _shown(budget: Budget) -> Iterator[_Shown]:
         yield _Shown(budget, partial(status.update))
 
 
-def _write(found: AuthoredTree, target: Path, file: Path, settings: ModelSettings) -> None:
+def _write(found: AuthoredTree, target: Path) -> None:
     """Write the tree and its sources, and list what is left to mend."""
-    sources = {
-        "canary": CANARY,
-        "tree": found.tree.id,
-        "digest": found.tree.digest,
-        "paper": {"file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()},
-        "model": settings.model,
-        "quotations": found.quotations,
-    }
+    sources = {node: [each.model_dump() for each in quoted] for node, quoted in found.quotations.items()}
     target.parent.mkdir(parents=True, exist_ok=True)
     write(target, dump_document(found.tree))
     write(side_file(target, SOURCES), json.dumps(sources, indent=2, ensure_ascii=False) + "\n")

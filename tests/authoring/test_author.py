@@ -20,11 +20,13 @@ from inquitree_gym.llm import ChatModel, run_sync
 from inquitree_gym.trees import load_tree
 from tests.authoring.papers import as_pdf
 from tests.authoring.replies import CONCLUSIONS, EDGES, OUTLINE, PAPER, STUDIES, good
+from tests.authoring.test_audit import Checker
 from tests.contract.command_line import inquitree
 from tests.servers import REFUSED, Answer, Service, chat
 
 pytestmark = pytest.mark.e2e
 
+PLACE = "Conditions, paragraph 1"
 SCENES = {
     "outline": "Outline the inquiry",
     "studies": "Write the studies",
@@ -69,7 +71,7 @@ def test_good_replies_make_a_tree_without_errors(service: Service):
         assert axis.poles[axis.actual] == outlined["poles"][0]
     assert found.tree.paper.published.written == "2031-04-17"
     assert found.tree.disclosure is not None
-    assert found.quotations[0]["place"] == "Conditions, paragraph 1"
+    assert found.quotations["s1a"][0].place == PLACE
     assert {each.strength for each in found.tree.provenance.support} == {"full_text"}
 
 
@@ -96,6 +98,7 @@ NO_AXIS = {"conclusions": [CONCLUSIONS["conclusions"][0] | {"axes": ["a9"]}, *CO
         ("outline", '{"a":' * 30_000, "it is no JSON object"),
         ("outline", OUTLINE | {"subtopics": OUTLINE["subtopics"][:3]}, "there are 3, give exactly 4"),
         ("outline", OUTLINE | {"published": "last spring"}, "'last spring' is no date"),
+        ("outline", OUTLINE | {"doi": "see the first page"}, "doi"),
         ("outline", OUTLINE | {"axes": OUTLINE["axes"][:2]}, "2 axes, needs 5 with 4 subtopics"),
         ("outline", OUTLINE | {"orders": "obeyed"}, "orders: is an unknown field"),
         ("studies", INVENTED, "'calls doubled on Mondays' is not in the paper"),
@@ -136,7 +139,7 @@ def test_a_quotation_that_stays_invented_is_kept_unconfirmed_and_listed(service:
     service.begin(wrongly("studies", INVENTED, 9))
     found = write(service)
     assert set(errors(found)) == {"T207"}
-    assert found.quotations[0]["place"] is None
+    assert found.quotations["s1a"][0].place == "not in the paper"
     support = {each.node: each.strength for each in found.tree.provenance.support}
     assert (support["s1a"], support["s1b"]) == ("unconfirmed", "full_text")
 
@@ -186,15 +189,96 @@ def test_from_a_pdf_to_a_scored_episode(service: Service, tmp_path: Path, monkey
     assert load_tree("pipers.json").paper.licence == "CC0"
     assert {request.body["seed"] for request in service.requests} == {5}
     sources = json.loads((tmp_path / "pipers.sources.json").read_text("utf-8"))
-    assert (sources["tree"], len(sources["quotations"])) == ("pipers", 16)
+    assert len(sources) == 16
+    assert sources["s1a"] == [
+        {"fact": "F1", "quotation": STUDIES["studies"][0]["quotation"], "place": "Results, paragraph 1"}
+    ]
+    assert "next: inquitree audit pipers.json" in done.said
+    assert load_tree("pipers.json").reviewed is False
     assert inquitree("check", "pipers.json", "--embedder", "none").status == 0
     played = inquitree("run", "--agent", "oracle", "--papers", "pipers.json", "--out", "runs", "--seeds", "1")
     assert played.status == 0, played.said
     scored = inquitree("score", "runs", "--json")
-    (episode,) = (
-        json.loads(scored.out)["episodes"] if isinstance(json.loads(scored.out), dict) else json.loads(scored.out)
-    )
+    (episode,) = json.loads(scored.out)
     assert episode["task"] == "pipers"
+
+
+class Both:
+    """A model that writes the tree, and a second one that remarks on the first study and accepts all else."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        if body["model"] == "m":
+            return good(body)
+        (code,) = re.findall(r"(T\d+-\w+) protocol s1a:", body["messages"][1]["content"]) or [""]
+        remark = {"text": code, "rule": "form", "severity": "note", "why": "It is long.", "proposal": SHORTER}
+        remarked = json.dumps({"clean": False, "remarks": [remark]})
+        return remarked if code else Checker(load_tree(self._file))(body)
+
+
+SHORTER = "Relate the rate of calls on sixty nights to water temperature and humidity."
+
+
+def test_from_a_pdf_past_a_checker_and_a_review_to_a_scored_episode(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    service.begin(Both(tmp_path / "pipers.json"))
+    as_pdf(PAPER.read_text("utf-8"), tmp_path / "paper.pdf")
+    words = command(service, tmp_path, "--out", "pipers.json", "--checker", "openai/second")
+    done = inquitree(words[0], "paper.pdf", *words[2:], "--checker-base-url", service.address)
+    assert done.status == 0, done.said
+    assert "next, after the audit: inquitree review pipers.json" in done.said
+    assert {request.body["model"] for request in service.requests} == {"m", "second"}
+    rows = json.loads((tmp_path / "pipers.findings.json").read_text("utf-8"))["rows"]
+    assert {"node": "s1a", "rule": "form", "proposal": SHORTER}.items() <= rows[0].items()
+    shown = inquitree("review", "pipers.json", "--show")
+    assert "Results, paragraph 1" in shown.out
+    decided = inquitree("review", "pipers.json", "--by", "Ann", stdin="a\n" * len(rows))
+    assert f"{len(rows)} rows, 0 open" in decided.said, decided.said
+    assert load_tree("pipers.json").reviewed
+    applied = inquitree("review", "pipers.json", "--apply")
+    tree = load_tree("pipers.json")
+    assert (applied.status, tree.version, tree.subtopics[0].studies[0].text) == (0, 2, SHORTER), applied.said
+    played = inquitree("run", "--agent", "oracle", "--papers", "pipers.json", "--out", "runs", "--seeds", "1")
+    assert played.status == 0, played.said
+    (episode,) = json.loads(inquitree("score", "runs", "--json").out)
+    assert episode["task"] == "pipers"
+
+
+def test_a_checker_that_breaks_down_leaves_the_tree_and_exits_with_1(service: Service, tmp_path: Path):
+    service.begin(lambda body: good(body) if body["model"] == "m" else "no idea")
+    words = command(service, tmp_path, "--out", str(tmp_path / "pipers.json"), "--checker", "openai/second")
+    done = inquitree(*words, "--checker-base-url", service.address)
+    assert (done.status, load_tree(tmp_path / "pipers.json").reviewed) == (1, False), done.said
+    unread = json.loads((tmp_path / "pipers.findings.json").read_text("utf-8"))["unread"]
+    assert {each["status"] for each in unread} == {"unreadable"}
+
+
+def test_every_option_reaches_the_record_or_the_request(service: Service, tmp_path: Path):
+    service.begin(good)
+    record = ("--title", "Frogs at night", "--authors", "A. Frog; B. Toad", "--journal", "Ponds", "--doi", "10.1000/2")
+    model = ("--reasoning-effort", "low", "--reply-tokens", "9000", "--published", "2030-02")
+    words = command(service, tmp_path, "--out", str(tmp_path / "frogs.json"), *record, *model, "--max-cost", "5")
+    words[words.index("openai/m")] = "openai/gpt-5-nano"
+    done = inquitree(*words)
+    assert done.status == 0, done.said
+    paper = load_tree(tmp_path / "frogs.json").paper
+    assert (paper.title, paper.authors, paper.journal) == ("Frogs at night", ("A. Frog", "B. Toad"), "Ponds")
+    assert (paper.doi, paper.published.written, paper.year) == ("10.1000/2", "2030-02", 2030)
+    body = service.requests[0].body
+    assert body["reasoning_effort"] == "low"
+    assert 9000 in (body.get("max_tokens"), body.get("max_completion_tokens"))
+
+
+def test_the_cap_of_the_cost_ends_the_passes(service: Service, tmp_path: Path):
+    service.begin(good)
+    words = command(service, tmp_path, "--out", str(tmp_path / "a.json"), "--max-cost", "0.0000001")
+    words[words.index("openai/m")] = "openai/gpt-4o-mini"
+    done = inquitree(*words)
+    assert (done.status, "cap" in done.said, len(service.requests)) == (2, True, 1), done.said
 
 
 KILLED = "import sys; from inquitree_gym.cli import main; main(sys.argv[1:])"
@@ -247,6 +331,11 @@ def test_the_budget_and_the_pace_are_kept(service: Service, tmp_path: Path):
     [
         ((), "the tree needs a file, got none; give --out"),
         (("--out", "a.txt"), "must be named ID.json, got 'a.txt'"),
+        (("--out", "a.json", "--checker", "openai/m"), "--checker must be another model than --model"),
+        (("--out", "a.json", "--checker-base-url", "http://127.0.0.1"), "--checker-base-url without a model"),
+        (("--out", "a.json", "--published", "soon"), "'soon'"),
+        (("--out", "a.json", "--doi", "see there"), "--doi must be a DOI such as 10.1000/182, got 'see there'"),
+        (("--out", "a.json", "--embedder", "no-such-model"), "no-such-model"),
         (("--paper", "31"), "must be a number from 1 to 30, got '31'"),
         (("--paper", "12"), "whose tree is not shipped, got paper12"),
         (("--paper", "14"), "name an existing folder in INQUITREE_TREES"),
