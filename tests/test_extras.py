@@ -18,6 +18,7 @@ import gymnasium as gym
 import pytest
 
 from inquitree_gym import load_tree, make_agent
+from inquitree_gym.authoring import extract
 from inquitree_gym.authoring.sources import SpringerNature
 from inquitree_gym.cli import harnesses
 from inquitree_gym.cluster import LOCAL, connected
@@ -168,6 +169,8 @@ DOORS = [
     Absence("tokenizers", "onnx", lambda folder: derived._tokenizer(folder / "tokenizer.json")),
     Absence("model2vec", "static", static),
     Absence("bm25s", "explore", lambda folder: searched()),
+    Absence("pypdf", "author", lambda folder: extract._pdf(b"%PDF-", folder)),
+    Absence("lxml", "author", lambda folder: extract._html(b"<html>", folder)),
     Absence("onnx", "test", lambda folder: export_onnx(folder, MiniLMEmbedder())),
     Absence("datasets", "trl", lambda folder: TRLSpec("paper8").train_dataset),
     Absence("verifiers", "verifiers", adapter("verifiers")),

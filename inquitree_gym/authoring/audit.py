@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
-from inquitree_gym.authoring.disclose import object_in, reply_fault
+from inquitree_gym.authoring import asking
 from inquitree_gym.authoring.findings import Asked, AuditFigure, Finding, Findings, Status
 from inquitree_gym.errors import ServiceError, Severity
 from inquitree_gym.judging.asking import Talk, UnscoredError, code_of, fence_of, secret_of
@@ -290,9 +290,10 @@ def _read_edges(reply: str, coded: Mapping[str, tuple[str, str, str]], tree: Tre
 
 def parsed(reply: str, model: type[M]) -> M:
     """Return the JSON object in a reply. Raise `BadReplyError` if it has another form."""
-    if fault := reply_fault(reply, model):
-        raise BadReplyError(fault)
-    return model.model_validate_json(object_in(reply))
+    found, faults = asking.read(reply, model)
+    if found is None:
+        raise BadReplyError("; ".join(faults))
+    return found
 
 
 def known(coded: Mapping[str, T], code: str) -> T:

@@ -7,33 +7,27 @@ and what the earlier waves wrote.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from inquitree_gym.authoring.asking import Asker, fence
 from inquitree_gym.authoring.sources import UNKNOWN, PaperText
 from inquitree_gym.errors import AuthoringError
-from inquitree_gym.llm import Chat, Message, run_sync, strip_thinking
-from inquitree_gym.llm.chat import complete_with_text
+from inquitree_gym.llm import Chat, Completion, run_sync
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees.disclosure import Disclosure, OutcomeClaim, ProjectionTask
 from inquitree_gym.trees.fields import CANARY, FrozenModel, Paper, Provenance, Source, Support, Text
-from inquitree_gym.trees.validation import validation_faults
 
-TEMPLATES = (
-    "disclose_system", "disclose_material", "disclose_hypothesis", "disclose_outcome", "disclose_claims",
-    "disclose_correction",
-)  # fmt: skip
+WAVES = ("disclose_material", "disclose_hypothesis", "disclose_outcome", "disclose_claims")
+"""Templates of the requests."""
+TEMPLATES = ("disclose_system", "disclose_correction", *WAVES)
 """Templates of the messages."""
 _EVIDENCE = "outcome"
 """Id of the only piece of evidence: the paper's own statement of its outcome."""
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
-
-Wave = TypeVar("Wave", bound=FrozenModel)
+REPAIRS = 1
+"""Corrections that are asked for after a reply that cannot be read."""
 
 
 class _Material(FrozenModel):
@@ -69,7 +63,15 @@ def disclose(paper: PaperText, chat: Chat, *, task_id: str, domain: str = "paper
     return run_sync(disclose_paper(paper, chat, task_id=task_id, domain=domain))
 
 
-async def disclose_paper(paper: PaperText, chat: Chat, *, task_id: str, domain: str = "papers") -> ProjectionTask:
+async def disclose_paper(
+    paper: PaperText,
+    chat: Chat,
+    *,
+    task_id: str,
+    domain: str = "papers",
+    seed: int | None = None,
+    keep: Callable[[Completion], object] = lambda completion: None,
+) -> ProjectionTask:
     """Return the projection task of a paper, written by a model. Check it with `lint_task` and read it before use.
 
     Args:
@@ -77,22 +79,25 @@ async def disclose_paper(paper: PaperText, chat: Chat, *, task_id: str, domain: 
         chat: the model.
         task_id: id of the task.
         domain: group of papers in reports.
+        seed: sent with every request. None sends none.
+        keep: called with every reply.
 
     Raises:
         AuthoringError: the text reports no experiment, or a reply cannot be read even after a correction.
         ServiceError: the model's service gives no usable answer.
         BudgetError: a cap is reached.
     """
-    ask = _Waves(paper, chat)
-    material = await ask.wave("disclose_material", _Material)
+    asker = Asker(chat, Prompts(names=TEMPLATES), paper.address, repairs=REPAIRS, seed=seed, keep=keep)
+    read: dict[str, Any] = {"paper": paper.text, "fence": fence(paper.text)}
+    material = await asker.ask("disclose_material", _Material, read)
     if not material.experiment:
         raise AuthoringError(
             f"'{paper.address}' reports no experiment, so there is no outcome to project; give a paper with a study of "
             "its own, not a review or a comment"
         )
-    hypothesis = await ask.wave("disclose_hypothesis", _Hypothesis, **_told(material))
-    outcome = await ask.wave("disclose_outcome", _Outcome, **_told(material, hypothesis))
-    claims = await ask.wave("disclose_claims", _Claims, **_told(outcome))
+    hypothesis = await asker.ask("disclose_hypothesis", _Hypothesis, read | _told(material))
+    outcome = await asker.ask("disclose_outcome", _Outcome, read | _told(material, hypothesis))
+    claims = await asker.ask("disclose_claims", _Claims, read | _told(outcome))
     disclosure = Disclosure(
         topic=material.topic,
         domain=domain,
@@ -114,57 +119,6 @@ async def disclose_paper(paper: PaperText, chat: Chat, *, task_id: str, domain: 
         disclosure=disclosure,
         provenance=_provenance(paper, str(chat.config["model"])),
     )
-
-
-class _Waves:
-    """Requests about one paper. After a reply that cannot be read, the model is asked once for a correction."""
-
-    def __init__(self, paper: PaperText, chat: Chat) -> None:
-        self._paper, self._chat = paper, chat
-        self._prompts = Prompts(names=TEMPLATES)
-        self._fence = f"=== {hashlib.sha256(paper.text.encode()).hexdigest()[:24]} ==="
-
-    async def wave(self, template: str, model: type[Wave], **told: Any) -> Wave:
-        """Return the reply to one wave as ``model``."""
-        values = {"paper": self._paper.text, "fence": self._fence, **told}
-        messages = [
-            {"role": "system", "content": self._prompts.render("disclose_system")},
-            {"role": "user", "content": self._prompts.render(template, **values)},
-        ]
-        reply = await self._ask(messages)
-        if fault := reply_fault(reply, model):
-            correction = self._prompts.render("disclose_correction", fault=fault)
-            messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": correction}]
-            reply = await self._ask(messages)
-        if fault := reply_fault(reply, model):
-            raise AuthoringError(
-                f"the model '{self._chat.config['model']}' gave no usable answer to '{template}' about "
-                f"'{self._paper.address}': {fault}; try again, or another model"
-            )
-        return model.model_validate_json(object_in(reply))
-
-    async def _ask(self, messages: Sequence[Message]) -> str:
-        return strip_thinking((await complete_with_text(self._chat, messages)).text)
-
-
-def object_in(reply: str) -> str:
-    """Return the JSON object in a reply, or the whole reply if it has none."""
-    found = _OBJECT.search(reply)
-    return found.group() if found else reply
-
-
-def reply_fault(reply: str, model: type[FrozenModel]) -> str:
-    """Return the fault of a reply, or an empty string for a valid one."""
-    written = object_in(reply)
-    try:
-        document = json.loads(written)
-    except ValueError as error:
-        return f"it is no JSON object ({error})"
-    try:
-        model.model_validate_json(written)
-    except ValidationError as error:
-        return "; ".join(str(each) for each in validation_faults(error, document))
-    return ""
 
 
 def _told(*waves: FrozenModel) -> dict[str, Any]:

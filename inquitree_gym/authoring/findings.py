@@ -143,6 +143,8 @@ class Findings(FrozenModel):
 class Quotation(FrozenModel):
     """Passage of a source behind a node."""
 
+    fact: str | None = None
+    """Id of the fact in the provenance of the tree."""
     quotation: str
     place: str
 

@@ -21,6 +21,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "list": ("tasks", "List all papers of the pool, and the user's tasks."),
         "show": ("tasks", "Draw a task in the terminal, or export it."),
         "check": ("tasks", "Check tasks for faults. Exit with status 1 if there is an error."),
+        "author": ("author", "Let a model write the research tree of a paper, and check it."),
         "audit": ("reviews", "Let a model look for faults in a tree, and take its exam."),
         "review": ("reviews", "Decide on each finding about a tree, and write what you accept into it."),
         "schema": ("tasks", "Print the JSON Schema of the files of a kind, for use in editors."),

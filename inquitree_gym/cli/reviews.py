@@ -39,10 +39,11 @@ from inquitree_gym.trees.load import load_tree
 if TYPE_CHECKING:
     from inquitree_gym.authoring.audit import AuditQuestion, AuditResult
     from inquitree_gym.authoring.findings import Choice, Findings, Quotation
-    from inquitree_gym.llm import ChatModel
+    from inquitree_gym.llm import Budget, Chat, ChatModel
     from inquitree_gym.trees.schema import Tree
 
 STAGES = ("texts", "edges", "exam")
+EXAM_WORLDS = 2
 
 CHOICES = "[a]ccept, [e]dit, [r]eject, [s]kip, [u]ndo, [q]uit: "
 
@@ -54,7 +55,7 @@ def audit_tree(  # noqa: PLR0913  (one parameter per flag)
     tree: TreeArgument,
     model: Annotated[str, typer.Option(help="Model by litellm's name. Not the one that wrote the tree.")],
     stages: Annotated[str, typer.Option(help="Stages, comma-separated.")] = ",".join(STAGES),
-    worlds: Annotated[int, typer.Option(min=0, help="Drawn worlds whose exam the model takes.")] = 2,
+    worlds: Annotated[int, typer.Option(min=0, help="Drawn worlds whose exam the model takes.")] = EXAM_WORLDS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of worlds, orders, fakes and requests.")] = 0,
     out_file: Annotated[
         Path | None, typer.Option("--out", help="File of the findings; TREE.findings.json by default.")
@@ -74,23 +75,36 @@ def audit_tree(  # noqa: PLR0913  (one parameter per flag)
 
     Exit with status 1 if a request has no answer.
     """
-    from inquitree_gym.authoring.audit import ask_all
-    from inquitree_gym.authoring.findings import read_findings, side_file, write_findings
+    from inquitree_gym.authoring.findings import side_file
     from inquitree_gym.judging.asking import judging_chat
     from inquitree_gym.llm import Budget, ChatModel, ReplyCache
 
     loaded = load_tree(tree)
     chat = ChatModel(model, base_url=base_url, reasoning_effort=reasoning_effort, max_tokens=reply_limit(reply_tokens))
-    questions = list(_questions(loaded, split(stages), worlds, seed))
+    questions = list(audit_questions(loaded, split(stages), worlds, seed))
     if dry_run:
         _show_estimate(questions, chat, as_json)
         return
-    file = out_file or side_file(tree)
-    before, budget = read_findings(file, loaded), Budget(max_cost, max_total_tokens)
+    budget = Budget(max_cost, max_total_tokens)
     caching = judging_chat(chat, budget, ReplyCache(cache) if cache else None)
+    audit_into(out_file or side_file(tree), loaded, questions, caching, budget, seed=seed, as_json=as_json)
+
+
+def audit_into(
+    file: Path, tree: Tree, questions: Sequence[AuditQuestion], chat: Chat, budget: Budget, *, seed: int, as_json: bool
+) -> None:
+    """Ask a model all questions about a tree, add what it finds to a file, and show it.
+
+    Raises:
+        typer.Exit: with status 1, after the file is written, if a request has no answer.
+    """
+    from inquitree_gym.authoring.audit import ask_all
+    from inquitree_gym.authoring.findings import read_findings, write_findings
+
+    before = read_findings(file, tree)
     with progress("auditing", len(questions)) as advance:
-        result = asyncio.run(ask_all(questions, caching, before, seed=seed, progress=advance))
-    write_findings(file, result.findings.model_copy(update={"digest": loaded.digest}))
+        result = asyncio.run(ask_all(questions, chat, before, seed=seed, progress=advance))
+    write_findings(file, result.findings.model_copy(update={"digest": tree.digest}))
     _show_result(result, as_json)
     usage = format_usage(budget)
     note(f"{file}: {plural(len(result.findings.rows) - len(before.rows), 'new row')}{usage and f' ({usage})'}")
@@ -98,7 +112,8 @@ def audit_tree(  # noqa: PLR0913  (one parameter per flag)
         raise typer.Exit(FAULTY)
 
 
-def _questions(tree: Tree, stages: Sequence[str], worlds: int, seed: int) -> Iterator[AuditQuestion]:
+def audit_questions(tree: Tree, stages: Sequence[str], worlds: int, seed: int) -> Iterator[AuditQuestion]:
+    """Yield the questions of some stages. Raise `OptionError` for an unknown stage."""
     from inquitree_gym.authoring.audit import edge_questions, text_questions
     from inquitree_gym.authoring.audit_exam import exam_questions
 

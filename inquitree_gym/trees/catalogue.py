@@ -79,7 +79,8 @@ RESTRICTED = tuple(entry.id for entry in CATALOGUE.values() if not entry.distrib
 TASK_FORMAT: Literal["projection/1"] = "projection/1"
 """Format of a file that holds a projection task without a tree."""
 SIDE_FILES = (".findings.json", ".sources.json")
-"""Ends of the names of files that belong to a tree file: what may be wrong with it, and quotations of its sources."""
+"""Ends of the names of files that belong to a tree file: what may be wrong with it, and quotations of its sources, which
+stay with its author."""
 TREES_VARIABLE = "INQUITREE_TREES"
 """Environment variable that names the folders with user trees, separated as in PATH."""
 
@@ -180,6 +181,11 @@ def expand_names(names: Sequence[str], groups: Mapping[str, Callable[[], Sequenc
         if (twin := first.setdefault(task_name(name), name)) != name:
             raise OptionError(f"'{twin}' and '{name}' would share their logs; rename one of the files")
     return tuple(unique)
+
+
+def first_user_folder() -> Path | None:
+    """Return the first folder of `INQUITREE_TREES` that exists. None if there is none."""
+    return next((Path(folder) for folder in _user_folders() if os.path.isdir(folder)), None)
 
 
 def missing_folders() -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from graphlib import TopologicalSorter
 from itertools import combinations
 from typing import Any
@@ -37,6 +37,7 @@ from inquitree_gym.trees.rules import (
     MIN_FIRST_HINT_WORDS,
     MIN_READERS,
     MIN_WORDINGS,
+    RULES,
     SMALL,
     SMALL_AXES,
     SMALL_CONTROLS,
@@ -51,22 +52,33 @@ NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 """A figure in a text."""
 _BETRAYING = re.compile(r"\b(but|yet|still|only|surprisingly)\b", re.IGNORECASE)
 
+_TARGET_RULES = frozenset({"T302", "T305", "T501", "T502", "T505"})
+"""Rules of hints and paraphrases."""
+
 Reader = tuple[str, Study]
 """A subtopic and a study of it."""
 
 
-def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
+def lint_tree(tree: Tree, embed: Embed | None = None, *, only: Collection[str] = ()) -> list[Fault]:
     """Return all faults, of meaning only with ``embed``. An empty list for a clean tree.
 
-    The wording of a tree with TODO texts is not checked.
+    The wording of a tree with TODO texts is not checked. ``only`` names the rules to check by their codes; empty, all.
     """
+    found = _faults(tree, embed, frozenset(only or RULES))
+    return [fault for fault in found if not only or fault.code in only]
+
+
+def _faults(tree: Tree, embed: Embed | None, wanted: frozenset[str]) -> list[Fault]:
+    """Return the faults of the wanted rules, and others whose check costs little."""
     faults = [*_redundant_edges(tree), *_support_faults(tree)]
     faults += [*_size_faults(tree), *_reading_faults(tree), *_pair_faults(tree), *_control_faults(tree)]
-    faults += [*_course_faults(tree), *_exam_faults(tree), *_pole_faults(tree)]
+    faults += _course_faults(tree) if "T909" in wanted else ()
+    faults += [*_exam_faults(tree), *_pole_faults(tree)]
     if unfinished := list(todo_faults(tree)):
         return faults + unfinished
     known = embed and embedded_once(tree, embed)
-    faults += [*_target_faults(tree, known), *_text_faults(tree), *_wording_faults(tree)]
+    faults += _target_faults(tree, known) if wanted & _TARGET_RULES else ()
+    faults += [*_text_faults(tree), *_wording_faults(tree)]
     if tree.disclosure is not None:
         faults += disclosure_faults(tree.disclosure, embed)
     if known is not None:
@@ -84,13 +96,18 @@ def readers(tree: Tree) -> dict[str, list[Reader]]:
     return found
 
 
+def axes_wanted(subtopics: int) -> tuple[int, int]:
+    """Return the smallest and largest number of axes of a tree from a full text, by its number of subtopics."""
+    low, high = AXES
+    if subtopics <= TURNS_BOUND:
+        low = max(low, -(-(2 * subtopics + 1) // 3))
+    return low, SMALL_AXES if subtopics <= SMALL else high
+
+
 def _size_faults(tree: Tree) -> Iterator[Fault]:
     count, n = len(tree.axes), len(tree.subtopics)
-    low, high = AXES
-    if n <= TURNS_BOUND:
-        low = max(low, -(-(2 * n + 1) // 3))
+    low, high = axes_wanted(n)
     low = min(low, MIN_ABSTRACT_AXES) if tree.provenance.tier == "C" else low
-    high = SMALL_AXES if n <= SMALL else high
     if not low <= count <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
         message = f"{count} axes, needs {wanted} with {plural(n, 'subtopic')}; join, part or drop some"
