@@ -145,7 +145,7 @@ def lesson(settings: Settings, number: int, seed: int) -> dict[str, Any]:
 
 
 def warm_start(settings: Settings, model: Any, tokenizer: Any, seed: int, out: Path) -> list[float]:
-    """Imitate the oracle on the training trees and return the losses. Without it, hardly any move can be read."""
+    """Imitate the oracle on the training trees and return the losses."""
     if not settings.warm_steps:
         return []
     rows = [lesson(settings, step % settings.trees, 10_000 + step) for step in range(settings.warm_steps)]
