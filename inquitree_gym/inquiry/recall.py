@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,12 +28,9 @@ from inquitree_gym.trees.worlds import EVEN
 
 if TYPE_CHECKING:
     from inquitree_gym.inquiry.events import InquiryEvent
-    from inquitree_gym.inquiry.results import InquiryDetail
     from inquitree_gym.inquiry.trajectory import ExamScore
     from inquitree_gym.inquiry.vigilance import Exposure
     from inquitree_gym.log import Episode
-    from inquitree_gym.results.score import Score
-    from inquitree_gym.results.summary import SettingSummary
     from inquitree_gym.trees import Tree
 
 ESTIMATES = RIGHT_THERE, RIGHT_ELSEWHERE, RECALL_GAP, RECALL = (
@@ -121,21 +117,6 @@ def recall_gap(episodes: Iterable[tuple[str, int, Sequence[Answer]]]) -> dict[st
         RECALL_GAP: clustered_mean((tree, there - elsewhere) for tree, elsewhere, there in right),
         RECALL: recall_in_nats(by_tree),
     }
-
-
-def paired_worlds(scores: Iterable[Score[InquiryDetail]]) -> list[SettingSummary]:
-    """Return one summary per setting of the episodes that have answers, a world and its complement together.
-
-    Reports keep sets of worlds apart. The estimates of `recall_gap` need both sides.
-    """
-    from inquitree_gym.results.summary import summarise
-
-    kept = (score for score in scores if score.detail.answers)
-    return summarise(replace(score, rules=_without_world(score.rules)) for score in kept)
-
-
-def _without_world(rules: str) -> str:
-    return ", ".join(part for part in rules.split(", ") if not part.startswith("world="))
 
 
 def _share_right(answers: Sequence[Answer]) -> float:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.inquiry.gains import CHOOSING
-from inquitree_gym.inquiry.recall import ESTIMATES, RECALL_GAP, paired_worlds
+from inquitree_gym.inquiry.recall import ESTIMATES, RECALL_GAP
 from inquitree_gym.inquiry.results import (
     AGAINST_POSTERIOR,
     CHANGE,
@@ -44,7 +44,7 @@ from inquitree_gym.results.figures import Chart, curves, levels, spreads
 from inquitree_gym.results.report import Report, Section, file_name
 from inquitree_gym.results.sections import curve_of
 from inquitree_gym.results.statistics import Estimate, clustered_mean
-from inquitree_gym.results.summary import SettingSummary, axis_name, grouped
+from inquitree_gym.results.summary import SettingSummary, axis_name, grouped, summarise
 from inquitree_gym.results.tables import Table, as_csv, counted, linked, make_table
 
 QUARTERS = 4
@@ -217,6 +217,19 @@ def gains(report: InquiryReport) -> Section | None:
     table = report.rows_table("Gains", report.pooled, measures)
     folded = len(report.pooled) > MAX_OPEN_LINES
     return Section("gains", "Gains by choosing and reading", report.words("gains"), (), (table,), folded)
+
+
+def paired_worlds(scores: Iterable[EpisodeScore]) -> list[SettingSummary]:
+    """Return one summary per setting of the episodes that have answers, a world and its complement together.
+
+    Reports keep sets of worlds apart. The estimates of `recall_gap` need both sides.
+    """
+    kept = (score for score in scores if score.detail.answers)
+    return summarise(replace(score, rules=_without_world(score.rules)) for score in kept)
+
+
+def _without_world(rules: str) -> str:
+    return ", ".join(part for part in rules.split(", ") if not part.startswith("world="))
 
 
 def recall_rows(report: InquiryReport) -> list[SettingSummary]:

@@ -17,9 +17,9 @@ from inquitree_gym.inquiry.recall import (
     RIGHT_ELSEWHERE,
     RIGHT_THERE,
     Answer,
-    paired_worlds,
     recall_gap,
 )
+from inquitree_gym.inquiry.sections import paired_worlds
 from inquitree_gym.results import score_episode
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree, load_tree
