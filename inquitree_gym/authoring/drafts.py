@@ -32,7 +32,6 @@ OPENING = 5_000
 MIN_SHARED = 0.8
 """Smallest share of the words of a title that its paper's beginning has."""
 MISSING = "not in the paper"
-"""Place of a quotation that is not in the paper."""
 LEADS = {"subtopic": "Ask: ", "study": "Run the study: "}
 """Beginning of the last hint of a node, before its text."""
 

@@ -141,10 +141,9 @@ class Findings(FrozenModel):
 
 
 class Quotation(FrozenModel):
-    """Passage of a source behind a node."""
+    """Passage of a source behind a node, and the id of its fact in the provenance."""
 
     fact: str | None = None
-    """Id of the fact in the provenance of the tree."""
     quotation: str
     place: str
 
