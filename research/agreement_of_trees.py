@@ -16,7 +16,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from inquitree_gym.cli.output import out, print_table, run_app
+from inquitree_gym.cli import run_app
+from inquitree_gym.cli.output import out, print_table
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.embeddings.protocol import embedded
 from inquitree_gym.errors import OptionError

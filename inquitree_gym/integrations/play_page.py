@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.integrations.session import EpisodeSession, check_move
@@ -21,6 +21,9 @@ from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 
 VIEW = "view"
 """Address of the page of the episode, which exists from its end on."""
+
+
+T = TypeVar("T")
 
 
 def page_state(session: EpisodeSession, observer: bool = False) -> dict[str, Any]:
@@ -80,7 +83,7 @@ class PlayServer(PageServer):
         if name == VIEW:
             return (_call(self._viewed), FRAMED_BY_NONE)
         styles = ("base.css", "episode.css", "play.css")
-        values = {"title": self._title, "longest": MAX_ACTION_LENGTH}
+        values: dict[str, Any] = {"title": self._title, "longest": MAX_ACTION_LENGTH}
         page = render("play.html", styles=styles, script="play.js", connects=True, **values)
         return (page, FRAMED_BY_NONE) if not name else None
 
@@ -137,6 +140,7 @@ class PlayServer(PageServer):
         return page.read_text(encoding="utf-8")
 
 
-def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+def _call(function: Callable[..., T], *arguments: Any) -> T:
     """Call a function in the thread in which environments step. See `in_step_thread`."""
-    return asyncio.run(in_step_thread(function, *arguments))
+    found: T = asyncio.run(in_step_thread(function, *arguments))
+    return found
