@@ -62,8 +62,8 @@ PUBLIC = {
         "make_judges", "read_judgements",
     },
     "inquitree_gym.authoring": {
-        "Finding", "Findings", "PaperSource", "PaperText", "SpringerNature", "disclose", "disclose_paper",
-        "read_findings", "read_paper", "write_findings",
+        "Author", "AuthoredTree", "Finding", "Findings", "PaperDocument", "PaperRecord", "PaperSource", "PaperText",
+        "SpringerNature", "disclose", "disclose_paper", "read_document", "read_findings", "read_paper", "write_findings",
     },
     "inquitree_gym.runner": {
         "EpisodeSpec", "ModelSettings", "Outcome", "RunOptions", "RunSummary",

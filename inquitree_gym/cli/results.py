@@ -250,7 +250,7 @@ def view(  # noqa: PLR0913  (one parameter per flag)
         raise OptionError("name a run, a folder of logs or a log to view, or --play a task")
     settings = {"agent": agent, "model": model, "seed": seed}
     chosen = {name: value for name, value in settings.items() if value is not None}
-    wanted = _selector(task, chosen, {name: flags[name] for name in grid})
+    wanted = _selector(task, chosen, {name: flags.get(name) for name in grid})
     if follow and len(paths) == 1:
         _follow(paths[0], out_path, wanted, judge)
     else:

@@ -210,7 +210,7 @@ def test_a_model_has_every_setting_of_its_table_and_otherwise_those_of_a_model_a
     tables = '[[models]]\nmodel = "gpt-4o"\n[[models]]\nmodel = "m"\ntemperature = "none"\nmax_tokens = "none"\n'
     plain, none = written(tmp_path, f'agents = ["llm"]\ntrees = ["8"]\n{tables}').models
     assert (plain.chat_model(), plain.context) == (ChatModel("gpt-4o"), None)
-    assert {*CHAT_SETTINGS, "clock"} == {setting.name for setting in fields(ChatModel)}
+    assert {*CHAT_SETTINGS, "clock"} == {setting.name for setting in fields(ChatModel) if setting.init}
     assert reply_limit(REPLY_TOKENS) == plain.max_tokens == ChatModel.max_tokens
     assert (none.temperature, none.max_tokens) == (None, None)
 
