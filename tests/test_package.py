@@ -63,7 +63,8 @@ PUBLIC = {
     },
     "inquitree_gym.authoring": {
         "Author", "AuthoredTree", "Finding", "Findings", "PaperDocument", "PaperRecord", "PaperSource", "PaperText",
-        "SpringerNature", "disclose", "disclose_paper", "read_document", "read_findings", "read_paper", "write_findings",
+        "SpringerNature", "disclose", "disclose_paper", "read_document", "read_findings", "read_paper",
+        "write_findings",
     },
     "inquitree_gym.runner": {
         "EpisodeSpec", "ModelSettings", "Outcome", "RunOptions", "RunSummary",
