@@ -80,6 +80,7 @@ def inquiry_view(episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore
             "fiction": tuple(axis.actual for axis in tree.axes) != world_of(tree, episode),
             "exam": _exam_rows(episode, tree, beliefs),
             "beliefs": _belief_rows(episode, tree, score, beliefs),
+            "axes": _axis_rows(episode, tree),
             "items": _graded_items(episode, tree, score),
             "threshold": float(episode.header.rules["threshold"]),
         },
@@ -115,6 +116,31 @@ def _exam_rows(
         )
         for item, chosen, right, of_item in zip(tree.conclusions, exam.choices, exam.right, chances, strict=True)
     ]
+
+
+class AxisRow(NamedTuple):
+    """One axis of the world."""
+
+    id: str
+    question: str
+    holds: str
+    """Pole that holds in the world that was played."""
+    studies: str
+    """Studies that read the axis; those that were run come first, marked with a dot."""
+    items: str
+    """Numbers of the conclusion items that state it."""
+
+
+def _axis_rows(episode: Episode[InquiryEvent], tree: Tree) -> list[AxisRow]:
+    """Return the axes of the tree, with what holds and where it is read."""
+    run = {turn.event.node for turn in episode.turns if turn.event.kind == "result"}
+    rows = []
+    for axis, pole in zip(tree.axes, world_of(tree, episode), strict=True):
+        reads = sorted((s.id for s in tree.studies if axis.id in s.result.axes), key=lambda study: study not in run)
+        items = [str(number) for number, item in enumerate(tree.conclusions, 1) if axis.id in item.axes]
+        studies = ", ".join(f"{study} ●" if study in run else study for study in reads)
+        rows.append(AxisRow(axis.id, axis.question, axis.poles[pole], studies, ", ".join(items)))
+    return rows
 
 
 class BeliefRow(NamedTuple):
@@ -264,12 +290,12 @@ def _choice_mark(event: InquiryEvent) -> Badge:
 
 
 def _verdict(result: InquiryEvent | None, event: InquiryEvent) -> str:
-    """Return the verdict on a decision at a result. Empty for a true result that was believed."""
+    """Return the verdict on a decision at a result. Empty for a true result that was not redone."""
     if result is None or event.decision == "none":
         return ""
     if event.decision == "redo":
         return "hit: a fake result is redone" if result.fake else "false alarm: a true result is redone"
-    return "miss: a fake result is believed" if result.fake else ""
+    return "miss: a fake result is not redone" if result.fake else ""
 
 
 def found_so_far(episode: Episode[InquiryEvent], tree: Tree) -> Outline:
