@@ -17,7 +17,7 @@ from inquitree_gym.inquiry.judges.quality import Verdict, evidence_ratios
 from inquitree_gym.inquiry.opportunities import Choice
 from inquitree_gym.inquiry.recall import ESTIMATES
 from inquitree_gym.inquiry.results import COVERAGE, RETURN, SHARE, UNAIDED, EpisodeScore, InquiryDetail
-from inquitree_gym.inquiry.trajectory import exam_score, world_of
+from inquitree_gym.inquiry.trajectory import axis_rows, exam_score, world_of
 from inquitree_gym.inquiry.vigilance import exposures
 from inquitree_gym.judging.judgement import Judged
 from inquitree_gym.log import Episode
@@ -80,7 +80,7 @@ def inquiry_view(episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore
             "fiction": tuple(axis.actual for axis in tree.axes) != world_of(tree, episode),
             "exam": _exam_rows(episode, tree, beliefs),
             "beliefs": _belief_rows(episode, tree, score, beliefs),
-            "axes": _axis_rows(episode, tree),
+            "axes": axis_rows(episode, tree),
             "items": _graded_items(episode, tree, score),
             "threshold": float(episode.header.rules["threshold"]),
         },
@@ -116,31 +116,6 @@ def _exam_rows(
         )
         for item, chosen, right, of_item in zip(tree.conclusions, exam.choices, exam.right, chances, strict=True)
     ]
-
-
-class AxisRow(NamedTuple):
-    """One axis of the world."""
-
-    id: str
-    question: str
-    holds: str
-    """Pole that holds in the world that was played."""
-    studies: str
-    """Studies that read the axis; those that were run come first, marked with a dot."""
-    items: str
-    """Numbers of the conclusion items that state it."""
-
-
-def _axis_rows(episode: Episode[InquiryEvent], tree: Tree) -> list[AxisRow]:
-    """Return the axes of the tree, with what holds and where it is read."""
-    run = {turn.event.node for turn in episode.turns if turn.event.kind == "result"}
-    rows = []
-    for axis, pole in zip(tree.axes, world_of(tree, episode), strict=True):
-        reads = sorted((s.id for s in tree.studies if axis.id in s.result.axes), key=lambda study: study not in run)
-        items = [str(number) for number, item in enumerate(tree.conclusions, 1) if axis.id in item.axes]
-        studies = ", ".join(f"{study} ●" if study in run else study for study in reads)
-        rows.append(AxisRow(axis.id, axis.question, axis.poles[pole], studies, ", ".join(items)))
-    return rows
 
 
 class BeliefRow(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.inquiry.engine import Rules
@@ -330,3 +330,28 @@ def _outcome(turn: Turn[InquiryEvent]) -> str:
     if event.limit:
         return "limit"
     return "waits" if event.reason == "prerequisite_unmet" and not event.hint_level else "hinted"
+
+
+class AxisRow(NamedTuple):
+    """One axis of the world."""
+
+    id: str
+    question: str
+    holds: str
+    """Pole that holds in the world that was played."""
+    studies: str
+    """Studies that read the axis; those that were run come first, marked with a dot."""
+    items: str
+    """Numbers of the conclusion items that state it."""
+
+
+def axis_rows(episode: Episode[InquiryEvent], tree: Tree) -> list[AxisRow]:
+    """Return the axes of the tree, with what holds and where it is read."""
+    run = {turn.event.node for turn in episode.turns if turn.event.kind == "result"}
+    rows = []
+    for axis, pole in zip(tree.axes, world_of(tree, episode), strict=True):
+        reads = sorted((s.id for s in tree.studies if axis.id in s.result.axes), key=lambda study: study not in run)
+        items = [str(number) for number, item in enumerate(tree.conclusions, 1) if axis.id in item.axes]
+        studies = ", ".join(f"{study} ●" if study in run else study for study in reads)
+        rows.append(AxisRow(axis.id, axis.question, axis.poles[pole], studies, ", ".join(items)))
+    return rows
