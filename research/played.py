@@ -14,7 +14,7 @@ from research.reader.evidence import CANONICAL, PARAPHRASES
 from research.thresholds import best_threshold
 
 SECOND_LABELS = Path(__file__).parent / "second_labels.json"
-"""Labels of played proposals by a second labeller, who did not see the first ones."""
+"""Labels of some played proposals by a second labeller, who did not see the first ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,14 @@ def played_rows(rows: Sequence[MatchedProposal], field: str) -> list[tuple[str, 
 
 
 def label_agreement(sets: Iterable[ProposalSet], second: Path = SECOND_LABELS) -> dict[str, LabelAgreement]:
-    """Return the agreement of the two labellers on proposals at the topic and on designs in a subtopic."""
+    """Return the agreement of two labellers on proposals at the topic and on designs in a subtopic.
+
+    ``second`` is a file with the other labels of some of the proposals. Those that it does not hold are left out.
+    """
     first = {
         (each.tree, proposal.at, proposal.text): _label(proposal.kind, proposal.target)
         for each in sets
         for proposal in each.proposals
-        if proposal.origin == "played"
     }
     pairs: dict[str, dict[tuple[str, str], list[tuple[str, str]]]] = {"topic": {}, "design": {}}
     for label in json.loads(second.read_text(encoding="utf-8")):

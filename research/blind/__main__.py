@@ -1,0 +1,119 @@
+"""Measure how the shipped reader reads the blind proposals, and rules that might read them better.
+
+``python -m research.blind`` prints shares by author and tree and over thresholds, the agreement of the two labellers,
+and rules that are fitted on all trees but one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import typer
+
+from inquitree_gym.cli import output, run_app
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
+from inquitree_gym.embeddings.local import READER_THRESHOLD
+from research.blind.readings import SECOND_LABELS, SHARES, Reading, blind_sets, read_blind, shares
+from research.blind.rules import (
+    TriedRule,
+    balance_gain,
+    by_margin,
+    by_outside_class,
+    by_similarity,
+    separation,
+    try_rule,
+)
+from research.played import label_agreement
+
+PLAIN = "all-MiniLM-L6-v2"
+THRESHOLDS = (0.45, 0.50, 0.55, 0.60, 0.65, 0.70)
+TRIED = ("understood", "misread", "foreign idea taken", "design understood", "design misread", "foreign design taken")
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def measure() -> None:
+    """Print all tables."""
+    for title, rows in tables({name: read_blind(load_embedder(name)) for name in (DEFAULT_EMBEDDER, PLAIN)}):
+        output.print_table(title, rows)
+
+
+def tables(readings: Mapping[str, Sequence[Reading]]) -> Iterator[tuple[str, Iterable[list[str]]]]:
+    """Return titles and rows of all tables, from the readings by the shipped reader and by others."""
+    shipped = readings[DEFAULT_EMBEDDER]
+    yield "Agreement of the labellers", _agreement_rows()
+    yield f"Read by {DEFAULT_EMBEDDER} at τ = {READER_THRESHOLD}", _group_rows(shipped)
+    yield f"Read by {DEFAULT_EMBEDDER} over thresholds", _threshold_rows(shipped)
+    yield "Rules fitted on the other trees", _rule_rows(readings)
+    yield f"Misread at τ = {READER_THRESHOLD}", _misread_rows(shipped)
+
+
+def _agreement_rows() -> Iterator[list[str]]:
+    yield ["texts", "n", "equal", "κ"]
+    for name, found in label_agreement(blind_sets(), SECOND_LABELS).items():
+        yield [name, str(found.texts), f"{found.same:.3f}", f"{found.kappa:.3f}"]
+
+
+def _group_rows(readings: Sequence[Reading]) -> Iterator[list[str]]:
+    yield ["proposals", "n", *(share.name for share in SHARES)]
+    groups: dict[str, list[Reading]] = {"all": [*readings], "label sure": [r for r in readings if r.found.sure]}
+    for each in readings:
+        groups.setdefault(f"author {each.found.author}", []).append(each)
+    for each in readings:
+        groups.setdefault(each.found.tree, []).append(each)
+    for name, group in groups.items():
+        yield [name, str(len(group)), *_cells(group, _above(group, READER_THRESHOLD))]
+
+
+def _threshold_rows(readings: Sequence[Reading]) -> Iterator[list[str]]:
+    yield ["τ", *(share.name for share in SHARES)]
+    for threshold in THRESHOLDS:
+        yield [f"{threshold:.2f}", *_cells(readings, _above(readings, threshold))]
+
+
+def _rule_rows(readings: Mapping[str, Sequence[Reading]]) -> Iterator[list[str]]:
+    yield ["reader", "rule", "τ", *TRIED, "gain at the topic", "gain at a study", "AUC topic", "AUC study"]
+    than = _above(readings[DEFAULT_EMBEDDER], READER_THRESHOLD)
+    for reader, rows in readings.items():
+        for name, rule in _rules(rows).items():
+            cells = dict(zip([share.name for share in SHARES], _cells(rows, rule.accepted), strict=True))
+            gains = [balance_gain(rows, rule.accepted, than, is_study=place) for place in (False, True)]
+            areas = [separation(rows, rule.scores, is_study=place) for place in (False, True)]
+            bounds = ", ".join(f"{place} {low:.3f}–{high:.3f}" for place, (low, high) in rule.thresholds.items())
+            shown = [*(cells[share] for share in TRIED), *map(str, gains), *(f"{area:.3f}" for area in areas)]
+            yield [reader, name, bounds, *shown]
+
+
+def _rules(readings: Sequence[Reading]) -> dict[str, TriedRule]:
+    fixed = TriedRule(
+        _above(readings, READER_THRESHOLD),
+        {"both": (READER_THRESHOLD, READER_THRESHOLD)},
+        [each.found.similarity for each in readings],
+    )
+    return {
+        "shipped τ": fixed,
+        "one τ": try_rule(readings, by_similarity, "both"),
+        "a τ for topics, a τ for studies": try_rule(readings, by_similarity, "topic", "study"),
+        "similarity and margin": try_rule(readings, by_margin, "topic", "study"),
+        "outside class": try_rule(readings, by_outside_class, "topic", "study"),
+    }
+
+
+def _misread_rows(readings: Sequence[Reading]) -> Iterator[list[str]]:
+    yield ["tree", "read as", "means", "similarity", "text"]
+    for found in (each.found for each in readings):
+        if found.kind == "right" and not found.right_node and found.similarity >= READER_THRESHOLD:
+            yield [found.tree, found.nearest, found.target, f"{found.similarity:.3f}", found.text]
+
+
+def _above(readings: Sequence[Reading], threshold: float) -> list[bool]:
+    return [each.found.similarity >= threshold for each in readings]
+
+
+def _cells(readings: Sequence[Reading], accepted: Sequence[bool]) -> list[str]:
+    return [str(share) for share in shares(zip((each.found for each in readings), accepted, strict=True))]
+
+
+if __name__ == "__main__":
+    run_app(app)
