@@ -104,7 +104,9 @@ def test_the_digest_covers_every_page(library: Library) -> None:
     assert json.loads(library.spec.model_dump_json())["seed"] == 1
 
 
-def test_an_id_tells_the_database_of_its_document(library: Library) -> None:
+@pytest.mark.parametrize("size", [200, 20_000])
+def test_an_id_tells_the_database_of_its_document(size: int) -> None:
+    library = build_library(LibrarySpec(seed=1, size=size))
     tables = {**library.records, "papers": library.papers}
     named = {key: name for name, table in tables.items() for key in table}
     assert {key: database_of(key) for key in named} == named

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from inquitree_gym.exploration.library import PAPERS, Database, Document, paged
 from inquitree_gym.fiction.documents import SCIENCES
 
-_DIGIT = re.compile(r"\d")
+_NUMBER = re.compile(r"\d+")
 
 
 class MethodKind(NamedTuple):
@@ -38,7 +38,7 @@ def databases() -> dict[str, Database]:
 
 @cache
 def _forms() -> dict[str, str]:
-    return {_DIGIT.sub("0", schema.key.format(0)): name for name, schema in databases().items()}
+    return {_NUMBER.sub("0", schema.key.format(0)): name for name, schema in databases().items()}
 
 
 def database_of(document: str) -> str:
@@ -48,7 +48,7 @@ def database_of(document: str) -> str:
     ('taxa', 'glossaries', 'papers')
     """
     other = "glossaries" if document.startswith(glossary_name("")) else PAPERS
-    return _forms().get(_DIGIT.sub("0", document), other)
+    return _forms().get(_NUMBER.sub("0", document), other)
 
 
 @cache
