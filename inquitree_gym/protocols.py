@@ -65,6 +65,8 @@ class Tasks(Protocol[T]):
 
     columns: Sequence[str] = ("id", "version", "group", "published")
     """Columns of ``inquitree list``."""
+    drawn = ""
+    """Names of tasks that are drawn when they are asked for, in words for ``inquitree list``. Empty for none."""
 
     @property
     def noun(self) -> str:

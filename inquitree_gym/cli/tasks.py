@@ -66,6 +66,8 @@ def list_tasks(env: TaskKindOption = None, as_json: JsonOption = False) -> None:
         cells[-1] += "" if entry.get("reviewed") is not False else f" ({UNREVIEWED})"
         table.add_row(*cells, style="" if entry["playable"] else "dim")
     out.print(table)
+    if tasks.drawn:
+        out.print(tasks.drawn)
 
 
 @app.command()

@@ -65,7 +65,7 @@ def parse_action(text: str) -> Action:
 
 def _words(tool: Tool) -> Callable[[str], Action]:
     def parse(rest: str) -> Action:
-        if not words_of(rest):
+        if _WORD.search(rest) is None:
             return Action("invalid", f"{tool.upper()} must have a word with a letter or a digit, got none.")
         return Action(tool, rest)
 

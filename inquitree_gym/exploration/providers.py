@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property, lru_cache, reduce
+from itertools import accumulate
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +15,7 @@ import numpy as np
 from inquitree_gym.errors import InquiTreeError, OptionError, require
 from inquitree_gym.exploration.actions import Test, words_of
 from inquitree_gym.exploration.building.generate import build_library
-from inquitree_gym.exploration.library import NAME, Column, Database, Document, Library, LibrarySpec
+from inquitree_gym.exploration.library import NAME, Column, Database, Document, Library, LibrarySpec, Value
 from inquitree_gym.exploration.schema import ShelfSpec, WebSpec
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ SNIPPET = 200
 """Characters of a snippet."""
 ROWS = 10
 """Records that a LOOKUP lists."""
+_NUMBERS = 2_000_000
+"""Scores of words that a library keeps at most, 8 MB."""
 _LEAD = 60
 """Characters of a snippet before the first word that was asked for."""
 
@@ -94,7 +99,8 @@ class LocalLibrary:
     def __init__(self, library: Library) -> None:
         self.library, self.name = library, library.spec.name
         self._documents = tuple(library.documents.values())
-        self._columns: dict[tuple[str, str], NDArray[Any]] = {}
+        self._fields: dict[tuple[str, str], _Field] = {}
+        self._rows: dict[str, NDArray[np.float32]] = {}
 
     @property
     def digest(self) -> str:
@@ -109,7 +115,8 @@ class LocalLibrary:
         least = np.partition(scores, -count)[-count]
         able = np.flatnonzero((scores >= least) & (scores > 0))
         best = able[np.argsort(-scores[able], kind="stable")][:count]
-        return [_hit(self._documents[place], self._lowered[place], words) for place in best.tolist()]
+        longest = sorted(sorted(set(words)), key=len, reverse=True)
+        return [_hit(self._documents[place], self._lowered[place], longest) for place in best.tolist()]
 
     def open(self, name: str) -> Document:
         """Return a document by id."""
@@ -127,11 +134,14 @@ class LocalLibrary:
         records = self._records[database]
         if not tests:
             return Listing(len(records), (), _fields(schema))
-        passed = np.ones(len(records), np.bool_)
+        passed = (1 << len(records)) - 1
         for test in tests:
-            passed &= self._passing(database, schema, test)
-        places = np.flatnonzero(passed)
-        return Listing(len(places), tuple(records[place] for place in places[:ROWS].tolist()))
+            passed &= self._field(database, schema, test.field).passing(test)
+        total, places = passed.bit_count(), list[int]()
+        while passed and len(places) < ROWS:
+            places.append((passed & -passed).bit_length() - 1)
+            passed &= passed - 1
+        return Listing(total, tuple(records[place] for place in places))
 
     @cached_property
     def _records(self) -> dict[str, list[tuple[str, str]]]:
@@ -139,33 +149,18 @@ class LocalLibrary:
         tables = self.library.records.items()
         return {name: [(key, str(record[NAME])) for key, record in records.items()] for name, records in tables}
 
-    def _passing(self, database: str, schema: Database, test: Test) -> NDArray[np.bool_]:
-        """Return the records that pass a test. A missing value passes none.
-
-        Raises:
-            ToolFault: the field is unknown, or its values cannot be compared in this way.
-        """
-        column = schema.column(test.field)
-        if column is None and test.field not in (KEY, NAME):
-            known = ", ".join((KEY, NAME, *(each.name for each in schema.columns)))
-            raise ToolFault(f"field must be one of {known}, got '{test.field:.60}'.")
-        numeric = column is not None and column.kind in ("number", "year")
-        wanted = _wanted(test, numeric=numeric)
-        values = self._column(database, test.field, numeric=numeric)
-        passed: NDArray[np.bool_] = _COMPARE[test.op](values, wanted)
-        return passed & ~np.isnan(values) if numeric else passed
-
-    def _column(self, database: str, field: str, *, numeric: bool) -> NDArray[Any]:
-        """Return the values of a field: numbers, NaN where one is missing, or texts in small letters."""
-        place = (database, field)
-        if place not in self._columns:
+    def _field(self, database: str, schema: Database, name: str) -> _Field:
+        """Return the values of a field. Raise `ToolFault` for an unknown one."""
+        if (database, name) not in self._fields:
+            column = schema.column(name)
+            if column is None and name not in (KEY, NAME):
+                known = ", ".join((KEY, NAME, *(each.name for each in schema.columns)))
+                raise ToolFault(f"field must be one of {known}, got '{name:.60}'.")
             records = self.library.records[database].items()
-            cells = [key if field == KEY else record[field] for key, record in records]
-            texts = ["" if cell is None else str(cell).lower() for cell in cells]
-            self._columns[place] = (
-                np.array([text or "nan" for text in texts], np.float64) if numeric else np.array(texts)
-            )
-        return self._columns[place]
+            cells = [key if name == KEY else record[name] for key, record in records]
+            numeric = column is not None and column.kind in ("number", "year")
+            self._fields[database, name] = _Field(cells, numeric=numeric)
+        return self._fields[database, name]
 
     @cached_property
     def _lowered(self) -> list[list[str]]:
@@ -181,17 +176,25 @@ class LocalLibrary:
         return index
 
     def _scores(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the score of every document."""
-        known = [word for word in words if word in self._index.vocab_dict]
-        if not known:
-            return np.zeros(len(self._documents), np.float32)
-        scores: NDArray[np.float32] = self._index.get_scores(known)
+        """Return the score of every document, the sum over the words in their order. Words of no document add none."""
+        scores = np.zeros(len(self._documents), np.float32)
+        for word in words:
+            if word in self._index.vocab_dict:
+                scores += self._row(word)
         return scores
 
+    def _row(self, word: str) -> NDArray[np.float32]:
+        """Return what a word adds to the score of every document. Those of the last words are kept."""
+        if word not in self._rows:
+            self._rows[word] = self._index.get_scores_from_ids([self._index.vocab_dict[word]])
+            if len(self._rows) * len(self._documents) > _NUMBERS:
+                del self._rows[next(iter(self._rows))]
+        return self._rows[word]
 
-def _hit(document: Document, lowered: Sequence[str], words: Sequence[str]) -> Hit:
-    """Return a document with a snippet around the longest of the words that it has."""
-    for word in sorted(set(words), key=lambda each: (-len(each), each)):
+
+def _hit(document: Document, lowered: Sequence[str], longest: Sequence[str]) -> Hit:
+    """Return a document with a snippet around the first of some words that it has."""
+    for word in longest:
         for number, page in enumerate(lowered, 1):
             if (place := page.find(word)) >= 0:
                 return Hit(document.id, document.title, number, snippet(document.pages[number - 1], place))
@@ -217,10 +220,32 @@ def _about(column: Column) -> str:
     return column.unit or "year"
 
 
-_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
-    "~": lambda values, wanted: np.char.find(values, wanted) >= 0,
-    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+class _Field:
+    """Values of a field, each with its records as the bits of an integer, so that a test goes over no record."""
+
+    def __init__(self, cells: Sequence[Value], *, numeric: bool) -> None:
+        self._numeric, self._places = numeric, dict[Any, int]()
+        for place, cell in enumerate(cells):
+            if cell is not None:
+                value = float(cell) if numeric else str(cell).lower()
+                self._places[value] = self._places.get(value, 0) | 1 << place
+        self._values = sorted(self._places)
+        self._below = list(accumulate((self._places[value] for value in self._values), operator.or_, initial=0))
+        """Records below each value, and in the end all that have one."""
+
+    def passing(self, test: Test) -> int:
+        """Return the records that pass a test. A missing value passes none.
+
+        Raises:
+            ToolFault: the values cannot be compared in this way.
+        """
+        op, wanted = test.op, _wanted(test, numeric=self._numeric)
+        if op == "~":
+            return reduce(operator.or_, (self._places[text] for text in self._values if wanted in text), 0)
+        passed = self._below[bisect_left(self._values, wanted)] if op[0] in "<>" else 0
+        if op not in ("<", ">="):
+            passed |= self._places.get(wanted, 0)
+        return self._below[-1] ^ passed if op in ("!=", ">", ">=") else passed
 
 
 def _wanted(test: Test, *, numeric: bool) -> Any:
@@ -232,6 +257,9 @@ def _wanted(test: Test, *, numeric: bool) -> Any:
     if test.op == "~":
         raise ToolFault(f"'{test.field}' holds numbers, so its op must be one of = != < <= > >=, got ~.")
     try:
-        return float(test.value.split()[0].replace(",", ""))
+        wanted = float(test.value.split()[0].replace(",", ""))
     except ValueError:
-        raise ToolFault(f"'{test.field}' must be compared with a number, got '{test.value:.40}'.") from None
+        wanted = nan
+    if isnan(wanted):
+        raise ToolFault(f"'{test.field}' must be compared with a number, got '{test.value:.40}'.")
+    return wanted

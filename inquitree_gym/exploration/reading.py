@@ -14,8 +14,8 @@ from inquitree_gym.exploration.library import NAME, Column, number_text
 
 _NOUNS = {schema.noun: name for name, schema in databases().items()}
 _SENTENCE = re.compile(rf"\b({'|'.join(_NOUNS).title()}) ([A-Z]) ((?:[^.]|\.(?=\d))+)\.")
-_SCOPE = re.compile(r"List every (\w+) that (.+), as a Markdown table with the headers (.+?)\. (.+)\. Give numbers in")
-_ASKED = re.compile(r"(?:Give the|with its) (\w[\w ]*?)(?: in \S[^.]*?)?(?: of \w+ [A-Z]\.|, as NAME)")
+SCOPE = re.compile(r"List every (\w+) that (.+), as a Markdown table with the headers (.+?)\. (.+)\. Give numbers in")
+ASKED = re.compile(r"(?:Give the|with its) (\w[\w ]*?)(?: in \S[^.]*?)?(?: of \w+ [A-Z]\.|, as NAME)")
 _SOURCE = re.compile(r"(.+?)(?: class)? (?:stands on|follows from) the page of ([^:]+)(?:: (.+))?")
 _CLASSES = re.compile(r"low up to (-?[\d.]+ .+?), high from (-?[\d.]+ .+?) on, .*")
 _ONE_OF = re.compile(r"one of (.+), or - if none applies")
@@ -67,11 +67,11 @@ def read_question(text: str) -> Question | None:
     """Return a T1 or T4 question. None for any other text."""
     sentences = _SENTENCE.findall(text)
     wanted = {letter: _wanted(_NOUNS[noun.lower()], claims) for noun, letter, claims in sentences}
-    if scope := _SCOPE.search(text):
+    if scope := SCOPE.search(text):
         database = _NOUNS[scope[1]]
         sources = tuple(_source(database, said) for said in re.split(r"\. (?=[A-Z])", scope[4])[1:])
         return Question({**wanted, "": _wanted(database, scope[2])}, sources, tuple(scope[3].split(" | ")))
-    asked = _ASKED.search(text)
+    asked = ASKED.search(text)
     if not wanted or asked is None:
         return None
     database, named = wanted[next(reversed(wanted))].database, asked[1] == NAME

@@ -6,12 +6,13 @@ Scores in tables are times 100. Intervals treat each library as one observation.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import get_args
 
+from inquitree_gym.exploration.building.schemas import database_of
 from inquitree_gym.exploration.failures import Failure, Shown, contradicted, failures, invented, unchecked
-from inquitree_gym.exploration.library import Library, LibrarySpec
+from inquitree_gym.exploration.library import PAPERS, LibrarySpec
 from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.results import ExplorationDetail
 from inquitree_gym.exploration.schema import ExplorationTask
@@ -136,11 +137,11 @@ def sources(report: ExplorationReport) -> Section | None:
     tasks = {score.task: task for score in report.scores if (task := _task(report, score))}
     counts = Counter(task.kind for task in tasks.values())
     shares: dict[str, dict[str, dict[str, float]]] = {"databases": {}, "fields": {}}
-    for task in tasks.values():
-        library = local_library(task.library).library
+    for task in sorted(tasks.values(), key=_library_first):
         places = dict.fromkeys(each.document for each in task.evidence)
-        asked = {"databases": {_database(library, each) for each in places},
-                 "fields": {library.papers[each].science for each in places if each in library.papers}}  # fmt: skip
+        papers = [each for each in places if database_of(each) == PAPERS]
+        known = local_library(task.library).library.papers if papers else {}
+        asked = {"databases": {*map(database_of, places)}, "fields": {known[each].science for each in papers}}
         for name, found in asked.items():
             for each in found:
                 row = shares[name].setdefault(each, {})
@@ -153,10 +154,14 @@ def sources(report: ExplorationReport) -> Section | None:
         if rows
     )
     opened = {
-        system: [(score, task) for score in played if (task := _task(report, score))]
+        system: [score.detail.shown for score in played if _task(report, score)]
         for system, played in by_system(report).items()
     }
-    pages = {system: Counter(_opened(pairs)) for system, pairs in opened.items() if pairs}
+    pages = {
+        system: Counter(database_of(name) for shown in found for name, _ in shown)
+        for system, found in opened.items()
+        if found
+    }
     names = sorted(set().union(*pages.values()))
     lines = [[*system, *(found[name] / len(opened[system]) for name in names)] for system, found in pages.items()]
     table = make_table("Pages opened per question", (*SYSTEM, *names), lines, labels=2)
@@ -166,13 +171,12 @@ def sources(report: ExplorationReport) -> Section | None:
 def failed(report: ExplorationReport) -> Section | None:
     """Return how often each failure occurs. None if nothing failed in a library of this package."""
     names, lines = get_args(Failure), []
-    for system, played in by_system(report).items():
-        if found := list(_failures(report, played)):
-            shares = (
-                percent(over_libraries([(1.0, [(library, float(name in each)) for library, each in found])]))
-                for name in names
-            )
-            lines.append([*system, len(found), *shares])
+    for system, found in _failures(report).items():
+        shares = (
+            percent(over_libraries([(1.0, [(library, float(name in each)) for library, each in found])]))
+            for name in names
+        )
+        lines.append([*system, len(found), *shares])
     heads = (*SYSTEM, "episodes", *(name.replace("_", " ") for name in names))
     table = make_table("Failures", heads, lines, labels=2)
     return Section("failures", "Failures", report.words("failures"), (), (table,)) if lines else None
@@ -186,12 +190,21 @@ def _task(report: ExplorationReport, score: Score[ExplorationDetail]) -> Explora
     return task if own else None
 
 
-def _failures(report: ExplorationReport, played: Played) -> Iterator[tuple[str, tuple[Failure, ...]]]:
-    """Yield library and failures of every episode below 1 whose pages are known."""
-    for score in played:
-        detail, task = score.detail, _task(report, score)
-        if detail.grade is None or task is None or detail.grade.score == 1:
-            continue
+def _library_first(task: ExplorationTask) -> tuple[str, str]:
+    """Return the key of an order in which every library is built once."""
+    return task.library.name, task.id
+
+
+def _failures(report: ExplorationReport) -> dict[tuple[str, str], list[tuple[str, tuple[Failure, ...]]]]:
+    """Return library and failures of every episode below 1 whose pages are known, by agent and category."""
+    episodes = [
+        (system, score.detail, given, task)
+        for system, played in by_system(report).items()
+        for score in played
+        if (given := score.detail.grade) is not None and given.score != 1 and (task := _task(report, score))
+    ]
+    named = {}
+    for place, (_, detail, given, task) in sorted(enumerate(episodes), key=lambda each: _library_first(each[1][3])):
         library = local_library(task.library).library
         pages = tuple(library.documents[name].pages[page - 1] for name, page in detail.shown)
         shown = Shown(
@@ -202,20 +215,11 @@ def _failures(report: ExplorationReport, played: Played) -> Iterator[tuple[str, 
             invented=invented(detail, task, library),
             contradicted=contradicted(detail, task, library),
         )
-        yield detail.library, failures(detail.answer, detail.grade, shown)
-
-
-def _database(library: Library, name: str) -> str:
-    """Return the database of a document, or the word for documents without one."""
-    own = "papers" if name in library.papers else "glossaries"
-    return next((database for database, records in library.records.items() if name in records), own)
-
-
-def _opened(pairs: Sequence[tuple[Score[ExplorationDetail], ExplorationTask]]) -> Iterator[str]:
-    """Yield the database of every page that episodes opened."""
-    for score, task in pairs:
-        library = local_library(task.library).library
-        yield from (_database(library, name) for name, _ in score.detail.shown)
+        named[place] = failures(detail.answer, given, shown)
+    found: dict[tuple[str, str], list[tuple[str, tuple[Failure, ...]]]] = {}
+    for place, (system, detail, *_) in enumerate(episodes):
+        found.setdefault(system, []).append((detail.library, named[place]))
+    return found
 
 
 def _of_hops(played: Played, hops: int) -> Played:

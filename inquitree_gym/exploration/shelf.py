@@ -55,33 +55,30 @@ def build_shelf(spec: ShelfSpec) -> Shelf:
                 f"{name}-{study.id}": {NAME: study.text, "subtopic": key} for study in subtopic.studies
             }
         documents |= {document.id: document for document in _documents(name, tree)}
-    databases = {name: _database(name) for name in _SCHEMAS}
-    for column in ("venue", "first_author"):
-        choices = tuple(sorted({str(record[column]) for record in records["papers"].values()}))
-        databases["papers"] = _with_choices(databases["papers"], column, choices)
+    databases = {name: _database(name, table) for name, table in records.items()}
     return Shelf(spec=spec, databases=databases, records=records, papers={}, documents=documents)
 
 
-def _database(name: str) -> Database:
+def _database(name: str, table: Mapping[str, Record]) -> Database:
     noun, columns = _SCHEMAS[name]
     return Database(title=name.capitalize(), noun=noun, key="", weight=0, name="", columns=tuple(
-        _column(each, kind) for each, kind in columns.items()
+        _column(each, kind, {str(record[each]) for record in table.values()}) for each, kind in columns.items()
     ))  # fmt: skip
 
 
-def _column(name: str, kind: str) -> Column:
+def _column(name: str, kind: str, values: set[str]) -> Column:
+    """Return a column. Only a category has its values as choices."""
     label = name.replace("_", " ")
     if kind in _SCHEMAS:
         return Column(name=name, kind="link", labels=(label,), asks="belongs to", to=kind)
-    units = ((label, 1.0),) if kind == "number" else ()
-    return Column.model_validate({"name": name, "kind": kind, "labels": (label,), "asks": "has", "units": units})
-
-
-def _with_choices(database: Database, column: str, choices: tuple[str, ...]) -> Database:
-    columns = (
-        each.model_copy(update={"choices": choices}) if each.name == column else each for each in database.columns
+    own = (
+        {"units": ((label, 1.0),)}
+        if kind == "number"
+        else {"choices": tuple(sorted(values))}
+        if kind == "category"
+        else {}
     )
-    return database.model_copy(update={"columns": tuple(columns)})
+    return Column.model_validate({"name": name, "kind": kind, "labels": (label,), "asks": "has", **own})
 
 
 def _documents(name: str, tree: Tree) -> Iterator[Document]:

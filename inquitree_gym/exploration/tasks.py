@@ -65,6 +65,10 @@ class ExplorationTasks(Tasks[ExplorationTask]):
     noun = "question"
     schema = ExplorationTask
     columns = ("id", "version", "group", "hops", "title")
+    drawn = (
+        "synthetic-t1-17 is a question of type T1 from the seed 17; even seeds are for training, odd ones for tests.\n"
+        "-n2000 behind it takes a library of 2,000 documents in place of 200, and -h4 a T1 question of 4 records."
+    )
 
     def expand(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return ids and paths. ``all`` stands for every frozen task, ``T1`` for a type, ``shelf`` for real papers."""
@@ -101,8 +105,8 @@ class ExplorationTasks(Tasks[ExplorationTask]):
         return [Fault("X101", task.id, fault) for fault in proof_faults(task, provider.library, provider)]
 
     def entries(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the frozen tasks."""
-        for task in frozen_tasks().values():
+        """Yield the frozen tasks, and those on the shipped papers."""
+        for task in (*frozen_tasks().values(), *shelf_tasks().values()):
             yield {name: getattr(task, name, task.question) for name in self.columns} | {"playable": True}
 
     def outline(self, task: ExplorationTask, spoil: bool) -> Outline:

@@ -8,7 +8,7 @@ from typing import Any
 
 from inquitree_gym.baselines.agent import BaselineAgent
 from inquitree_gym.exploration.actions import words_of
-from inquitree_gym.exploration.reading import parts_of
+from inquitree_gym.exploration.reading import ASKED, SCOPE, parts_of
 
 MOST_HITS = 50
 """Hits that are opened at most."""
@@ -18,9 +18,7 @@ _PAPER = re.compile(
     r"^(?P<authors>.+)\n(?P<venue>.+), (?P<year>\d{4})\. (?P<figures>\d+) figures, (?P<works>\d+) ref", re.MULTILINE
 )
 _SLOT = re.compile(r"([^.\]]*)\[ref\.(\d+)\]")
-_ASKED = re.compile(r"(?:Give the|with its) ([\w ]+?)(?: in \S.*?)?(?: of \w+ [A-Z]\.|, as NAME)")
 _NOUN = re.compile(r"(?:List every| of| fit) (\w+)(?: that| [A-Z][.:])")
-_HEADERS = re.compile(r" with the headers (.+?)\. ")
 _CHECKS: dict[str, Callable[[re.Match[str], str], bool]] = {
     r"published after (\d+)": lambda paper, asked: int(paper["year"]) > int(asked),
     r"more than (\d+) works": lambda paper, asked: int(paper["works"]) > int(asked),
@@ -74,11 +72,11 @@ def _answer(question: str, pages: list[str]) -> str:
     if noun is None:
         return _found_paper(question, papers)
     records = [page for page in pages if re.search(rf" · {noun[1]}$", page, re.MULTILINE)]
-    if table := _HEADERS.search(question):
-        heads = [header.partition(" (")[0] for header in table[1].split(" | ")]
+    if table := SCOPE.search(question):
+        heads = [header.partition(" (")[0] for header in table[3].split(" | ")]
         rows = [[_name(page), *(_value(page, head) for head in heads[1:])] for page in records]
-        return "\n".join(f"| {' | '.join(row)} |" for row in (table[1].split(" | "), ["---"] * len(heads), *rows))
-    asked, page = _ASKED.search(question), _nearest(question, records)
+        return "\n".join(f"| {' | '.join(row)} |" for row in (table[3].split(" | "), ["---"] * len(heads), *rows))
+    asked, page = ASKED.search(question), _nearest(question, records)
     return _name(page) if asked is None or asked[1] == "name" else _value(page, asked[1])
 
 

@@ -45,16 +45,25 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         # No autoescape: the output is plain text for a model, not HTML.
-        super().__init__(loader=DictLoader(sources), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+        super().__init__(
+            loader=DictLoader(sources),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
         self.globals.clear()
         own = {"join": _join, "map": _map, "_rounds": _rounds}
         self.filters = {name: self.filters[name] for name in _FILTERS} | own
 
     def fill(self, name: str, values: Mapping[str, object]) -> str:
         """Return a template filled with values. Raise `TemplateRuntimeError` above `MAX_TEXT` characters."""
-        budget, parts = _Budget(), []
-        for part in self.get_template(name).generate(values, _budget=budget):
-            budget.spend(len(part))
+        budget, parts, length = _Budget(), [], 0
+        template = self.get_template(name)
+        for part in template.root_render_func(template.new_context({**values, "_budget": budget})):
+            length += len(part)
+            if length > budget.left:
+                budget.spend(length)
             parts.append(part)
         return "".join(parts)
 
@@ -86,8 +95,9 @@ class _Budget:
 
 @pass_context
 def _rounds(context: Context, values: Iterable[object]) -> Iterator[object]:
+    budget = context["_budget"]
     for value in values:
-        context["_budget"].spend(ROUND)
+        budget.spend(ROUND)
         yield value
 
 

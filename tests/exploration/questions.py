@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from inquitree_gym.exploration.building.navigation import navigation_tasks
+from inquitree_gym.exploration.building.navigation import HOPS, Index, navigation_task
 from inquitree_gym.exploration.library import Library, LibrarySpec
 from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.schema import ExplorationTask
@@ -14,6 +14,12 @@ SPEC = LibrarySpec(seed=1, size=200)
 
 def make_library() -> Library:
     return local_library(SPEC).library
+
+
+def navigation_tasks(library: Library) -> list[ExplorationTask]:
+    """Return a task for each number of records."""
+    index = Index(library)
+    return [navigation_task(index, number, depth) for number, depth in enumerate(HOPS)]
 
 
 @cache

@@ -11,7 +11,6 @@ import pytest
 
 from inquitree_gym.baselines import make_agent
 from inquitree_gym.errors import OptionError
-from inquitree_gym.exploration.building.navigation import draw_frozen
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.failures import contradicted
 from inquitree_gym.exploration.providers import local_library
@@ -91,8 +90,7 @@ def test_every_id_makes_an_environment_over_all_its_tasks():
     assert set(tasks.pop("")) == {task for own in tasks.values() for task in own}
 
 
-def test_the_frozen_tasks_are_what_the_builder_draws_today():
-    assert draw_frozen() == [task for task in frozen_tasks().values() if task.kind == "T1"]
+def test_the_frozen_tasks_are_about_five_libraries():
     assert len({task.library.seed for task in frozen_tasks().values()}) == 5
 
 

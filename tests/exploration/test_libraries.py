@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from inquitree_gym.exploration.building.generate import build_library
-from inquitree_gym.exploration.building.schemas import glossaries
+from inquitree_gym.exploration.building.schemas import database_of, glossaries
 from inquitree_gym.exploration.library import PAGE, Library, LibrarySpec
 
 DIGEST = "37cac0d77aaae712c90d4c773bca593c83ea08f00a5141d7484e9433266fc6fe"
@@ -102,3 +102,12 @@ def test_the_digest_covers_every_page(library: Library) -> None:
     assert other.digest != library.digest
     assert "canary" in library.canary
     assert json.loads(library.spec.model_dump_json())["seed"] == 1
+
+
+@pytest.mark.parametrize("size", [200, 20_000])
+def test_an_id_tells_the_database_of_its_document(size: int) -> None:
+    library = build_library(LibrarySpec(seed=1, size=size))
+    tables = {**library.records, "papers": library.papers}
+    named = {key: name for name, table in tables.items() for key in table}
+    assert {key: database_of(key) for key in named} == named
+    assert {database_of(key) for key in library.documents.keys() - named.keys()} == {"glossaries"}

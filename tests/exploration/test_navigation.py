@@ -10,12 +10,13 @@ import pytest
 
 from inquitree_gym.exploration import proofs
 from inquitree_gym.exploration.building.generate import build_library
-from inquitree_gym.exploration.building.navigation import HOPS, navigation_tasks
+from inquitree_gym.exploration.building.navigation import HOPS
 from inquitree_gym.exploration.gold import AnswerGold, Part
 from inquitree_gym.exploration.library import LibrarySpec
 from inquitree_gym.exploration.proofs import proof_faults
 from inquitree_gym.exploration.providers import LocalLibrary
 from inquitree_gym.exploration.schema import Condition, ExplorationTask
+from tests.exploration.questions import navigation_tasks
 
 LIBRARY = build_library(LibrarySpec(seed=1, size=200))
 PROVIDER = LocalLibrary(LIBRARY)

@@ -9,9 +9,9 @@ import pytest
 from inquitree_gym.baselines import make_agent
 from inquitree_gym.exploration.actions import words_of
 from inquitree_gym.exploration.building import navigation
-from inquitree_gym.exploration.building.citations import citation_task, draw_texts
+from inquitree_gym.exploration.building.citations import citation_task
 from inquitree_gym.exploration.building.generate import build_library
-from inquitree_gym.exploration.building.retrieval import draw_retrievals, retrieval_task
+from inquitree_gym.exploration.building.retrieval import retrieval_task
 from inquitree_gym.exploration.building.schemas import glossaries, kinds
 from inquitree_gym.exploration.citing import work_of
 from inquitree_gym.exploration.env import ExplorationEnv
@@ -53,9 +53,8 @@ def cited(*works: str) -> CitationGold:
     return CitationGold(slots=(slot, *TEXT.gold.slots[1:]))
 
 
-@pytest.mark.parametrize(("kind", "draw"), [("T2", draw_retrievals), ("T3", draw_texts)])
-def test_the_frozen_tasks_are_proved_and_what_the_builder_draws_today(kind, draw) -> None:
-    assert draw() == FROZEN[kind]
+@pytest.mark.parametrize("kind", ["T2", "T3"])
+def test_the_frozen_tasks_are_proved(kind: str) -> None:
     assert [fault for task in FROZEN[kind] for fault in faults_of(task)] == []
     assert len({task.library.seed for task in FROZEN[kind]}) == 5
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -9,11 +10,12 @@ import gymnasium as gym
 import pytest
 
 from inquitree_gym import load_tree
+from inquitree_gym.exploration.building.synthetic import spec_of
 from inquitree_gym.exploration.gold import CitationGold
 from inquitree_gym.exploration.proofs import answers, proof_faults
 from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.schema import ShelfSpec, TextQuery
-from inquitree_gym.exploration.tasks import TASKS, shelf_tasks
+from inquitree_gym.exploration.tasks import TASKS, frozen_tasks, shelf_tasks
 from inquitree_gym.trees.worlds import actual_world, in_world
 from tests.contract.command_line import inquitree
 
@@ -87,3 +89,15 @@ def test_the_oracle_solves_all_and_silence_nothing(tmp_path: Path):
 def test_the_shelf_is_not_called_invented():
     observation, _ = gym.make("SciExplore-v0", task="shelf").reset(seed=0)
     assert "invented" not in observation
+
+
+def test_list_shows_the_shelf_and_says_how_drawn_questions_are_named():
+    listed = {entry["id"]: entry for entry in inquitree("list", "--env", "exploration", "--json").json}
+    assert listed.keys() == frozen_tasks().keys() | shelf_tasks().keys()
+    assert listed["shelf-t4-1"]["title"] == shelf_tasks()["shelf-t4-1"].question
+    text = inquitree("list", "--env", "exploration").out
+    named = re.findall(r"synthetic-\S+", text)
+    assert [spec_of(name + last) is not None for name in named for last in ("", "-n2000", "-h4")] == [True] * 3
+    assert "-n2000" in text
+    assert "-h4" in text
+    assert "synthetic" not in inquitree("list", "--env", "projection").out

@@ -44,6 +44,17 @@ def test_a_lookup_compares_numbers_as_each_record_does(field: str, op: str):
     assert [key for key, _ in listing.records] == expected[:ROWS]
 
 
+@pytest.mark.parametrize(("op", "passes"), [("=", str.__eq__), ("!=", str.__ne__), ("~", str.__contains__)])
+@pytest.mark.parametrize("field", ["status", "describer", "name", "key"])
+def test_a_lookup_compares_texts_in_small_letters_as_each_record_does(field: str, op: str, passes):
+    cells = {key: (key if field == "key" else str(record[field])) for key, record in LIBRARY.records["taxa"].items()}
+    wanted = cells[KEY] if op != "~" else cells[KEY][1:-1]
+    expected = [key for key, cell in cells.items() if passes(cell.lower(), wanted.lower())]
+    listing = used(f"LOOKUP taxa: {field} {op} {wanted.upper()}").listing
+    assert listing is not None
+    assert (listing.total, [key for key, _ in listing.records]) == (len(expected), expected[:ROWS])
+
+
 def test_a_lookup_joins_tests_and_follows_links():
     key, record = next(iter(LIBRARY.records["specimens"].items()))
     listing = used(
@@ -89,6 +100,7 @@ def test_find_needs_an_open_document_and_lists_its_lines():
         ("LOOKUP taxa: length", "must be 'field op value', got 'length'"),
         ("LOOKUP taxa: length >", "must be 'field op value'"),
         ("LOOKUP taxa: length > much", "must be compared with a number"),
+        ("LOOKUP taxa: length > nan", "must be compared with a number"),
         ("LOOKUP taxa: length ~ 3", "holds numbers"),
         ("LOOKUP taxa: status > rare", "holds texts"),
         ("LOOKUP taxa; DROP TABLE taxa", "database must be one of"),
@@ -143,6 +155,6 @@ class TestSearch:
     def test_ties_are_in_the_order_of_the_library(self):
         order = {name: place for place, name in enumerate(LIBRARY.documents)}
         words = words_of("institute field work")
-        scores = PROVIDER._scores(words)
+        scores = PROVIDER._index.get_scores(words)
         hits = [order[hit.id] for hit in used("SEARCH institute field work").hits]
         assert hits == sorted(range(len(order)), key=lambda place: (-scores[place], place))[:HITS]

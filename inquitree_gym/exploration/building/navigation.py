@@ -127,14 +127,10 @@ class Index:
         return (alone or sum(1 for count in counts.values() if count == len(met) - 1)) >= NEAR_MISSES
 
 
-def navigation_tasks(library: Library, hops: tuple[int, ...] = HOPS) -> list[ExplorationTask]:
-    """Return a task for each number of records. Every second one of three records or more branches."""
-    index = Index(library)
-    return [navigation_task(index, number, depth) for number, depth in enumerate(hops)]
-
-
 def navigation_task(index: Index, number: int, depth: int) -> ExplorationTask:
     """Return the first drawing that has one answer, near misses and a short path.
+
+    Every second task of three records or more branches.
 
     Raises:
         RuntimeError: none of many drawings has.

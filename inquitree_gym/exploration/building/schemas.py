@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Collection
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from inquitree_gym.exploration.library import Database, Document, paged
+from inquitree_gym.exploration.library import PAPERS, Database, Document, paged
 from inquitree_gym.fiction.documents import SCIENCES
+
+_NUMBER = re.compile(r"\d+")
 
 
 class MethodKind(NamedTuple):
@@ -31,6 +34,21 @@ def _data(name: str) -> dict[str, Any]:
 def databases() -> dict[str, Database]:
     """Return the databases by name, each after those that its links lead to."""
     return {name: Database.model_validate_json(json.dumps(schema)) for name, schema in _data("schemas").items()}
+
+
+@cache
+def _forms() -> dict[str, str]:
+    return {_NUMBER.sub("0", schema.key.format(0)): name for name, schema in databases().items()}
+
+
+def database_of(document: str) -> str:
+    """Return the database of a document by its id, or ``papers`` or ``glossaries``.
+
+    >>> database_of("TX-00012"), database_of("GLO-physics"), database_of("W00001")
+    ('taxa', 'glossaries', 'papers')
+    """
+    other = "glossaries" if document.startswith(glossary_name("")) else PAPERS
+    return _forms().get(_NUMBER.sub("0", document), other)
 
 
 @cache
