@@ -210,7 +210,7 @@ class Both:
         self._file = file
 
     def __call__(self, body: dict[str, Any]) -> str:
-        if body["model"] == "m":
+        if body["model"] in ("m", "gpt-4o-mini"):
             return good(body)
         (code,) = re.findall(r"(T\d+-\w+) protocol s1a:", body["messages"][1]["content"]) or [""]
         remark = {"text": code, "rule": "form", "severity": "note", "why": "It is long.", "proposal": SHORTER}
@@ -279,6 +279,13 @@ def test_the_cap_of_the_cost_ends_the_passes(service: Service, tmp_path: Path):
     words[words.index("openai/m")] = "openai/gpt-4o-mini"
     done = inquitree(*words)
     assert (done.status, "cap" in done.said, len(service.requests)) == (2, True, 1), done.said
+
+
+def test_a_cap_without_a_price_of_the_checker_is_told_before_any_request(service: Service, tmp_path: Path):
+    words = command(service, tmp_path, "--out", str(tmp_path / "a.json"), "--max-cost", "5", "--checker", "openai/own")
+    words[words.index("openai/m")] = "openai/gpt-4o-mini"
+    done = inquitree(*words)
+    assert (done.status, "no price for 'openai/own'" in done.said, service.requests) == (2, True, []), done.said
 
 
 KILLED = "import sys; from inquitree_gym.cli import main; main(sys.argv[1:])"
