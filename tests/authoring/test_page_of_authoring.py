@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from inquitree_gym.trees import load_tree
 from tests.authoring.papers import as_pdf, blank_pdf
 from tests.authoring.replies import OUTLINE, PAPER, STUDIES, good
 from tests.authoring.test_audit import Checker
-from tests.authoring.test_author import Both, wrongly
+from tests.authoring.test_author import wrongly
 from tests.contract.command_line import Done, inquitree
 from tests.servers import Body, Service
 
@@ -27,6 +28,24 @@ STEPS, BY_HAND = (
 )
 ERRORS = dict(re.findall(r"^\| ([^|`]+) \| `(.+)` \|$", PAGE, re.MULTILINE))
 TYPED = {"review": "a\n" * 200, "play": "How do the conditions of a night relate to the calls?\n\n"}
+
+
+class Both:
+    """A model that writes the tree, and a second one that remarks on the first study and accepts all else."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        if body["model"] != "gpt-4o":
+            return good(body)
+        (code,) = re.findall(r"(T\d+-\w+) protocol s1a:", body["messages"][1]["content"]) or [""]
+        remark = {"text": code, "rule": "form", "severity": "note", "why": "It is long.", "proposal": SHORTER}
+        remarked = json.dumps({"clean": False, "remarks": [remark]})
+        return remarked if code else Checker(load_tree(self._file))(body)
+
+
+SHORTER = "Relate the rate of calls on sixty nights to water temperature and humidity."
 
 
 def followed(words: list[str], service: Service) -> Done:
@@ -49,9 +68,15 @@ def test_the_steps_from_a_pdf_to_a_report(service: Service, tmp_path: Path, monk
     left = {"play": 2}  # the typed lines end before the episode does
     assert [(words, each) for words, each in done if each.status != left.get(words[0], 0)] == []
     assert [words[0] for words in STEPS] == ["author", "author", "review", "review", "check", "play", "run", "report"]
+    assert {request.body["model"] for request in service.requests} == {"gpt-4o-mini", "gpt-4o"}
+    rows = json.loads((tmp_path / "pipers.findings.json").read_text("utf-8"))["rows"]
+    assert {"node": "s1a", "rule": "form", "proposal": SHORTER}.items() <= rows[0].items()
+    assert f"{len(rows)} rows, 0 open" in done[2][1].said
+    assert "Results, paragraph 1" in inquitree("review", "pipers.json", "--show").out
     tree = load_tree("pipers.json")
-    assert (tree.version, tree.reviewed) == (2, True)
+    assert (tree.version, tree.reviewed, tree.subtopics[0].studies[0].text) == (2, True, SHORTER)
     assert "oracle" in done[-1][1].out
+    assert {each["task"] for each in inquitree("score", "runs/pipers", "--json").json} == {"pipers"}
 
 
 def test_the_steps_from_a_tree_by_hand(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
