@@ -67,6 +67,8 @@ def _write(document: dict[str, Any], tree: Tree, finding: Finding, text: str | N
     places = list(_places(document if finding.node == "topic" else node, finding))
     for holder, key in places:
         holder[key] = text
+    if isinstance(node, dict) and node.get("text") == text:  # its last hint names it
+        node["hints"] = [hint.replace(finding.text, text) for hint in node["hints"]]
     return "" if places else "its text is no longer in the tree"
 
 

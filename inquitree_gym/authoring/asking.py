@@ -120,7 +120,7 @@ def read(reply: str, model: type[Reply]) -> tuple[Reply | None, list[str]]:
     try:
         document = json.loads(written)
     except (ValueError, RecursionError) as error:
-        return None, [f"it is no JSON object ({error})"]
+        return None, [f"it is no JSON object but {len(reply):,} characters of text ({error})"]
     try:
         return model.model_validate_json(written), []
     except ValidationError as error:

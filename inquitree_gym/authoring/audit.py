@@ -131,13 +131,9 @@ async def ask_all(
             talk = Talk(chat)
             answered, status, why = await _answer(question, talk, seed)
             progress(question.name)
-            reply = talk.replies[-1].reply.text if talk.replies else ""
-            lost = (
-                None
-                if status == "read"
-                else Asked(name=question.name, status=status, why=why, reply=reply, model=model)
-            )
-            return answered, lost, talk.usage
+            reply = talk.replies[-1].reply.text[: asking.MAX_ECHO] if talk.replies else ""
+            lost = Asked(name=question.name, status=status, why=why, reply=reply, model=model)
+            return answered, None if status == "read" else lost, talk.usage
 
     results = await all_results(map(ask, questions))
     counts: dict[str, tuple[int, int]] = {}
@@ -171,7 +167,8 @@ async def _answer(question: AuditQuestion, talk: Talk, seed: int) -> tuple[Answe
             if is_last:
                 return Answered(), error.status, str(error)
             correction = PROMPTS.render("audit_correction", fault=str(error))
-            messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": correction}]
+            echo = {"role": "assistant", "content": reply[: asking.MAX_ECHO]}
+            messages += [echo, {"role": "user", "content": correction}]
     raise AssertionError("the loop returns")
 
 

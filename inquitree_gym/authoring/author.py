@@ -185,10 +185,10 @@ class Author:
 
     async def _studies(self, draft: Draft) -> Draft:
         def check(reply: drafts.Studies) -> ReplyReview:
-            named = {study.subtopic for study in reply.studies}
-            barring = [f"'{each}' is no subtopic; take one of {', '.join(draft.subtopics)}" for each in named]
-            barring = [each for each, name in zip(barring, named, strict=True) if name not in draft.subtopics]
-            barring += [f"{each} has no study" for each in draft.subtopics if each not in named]
+            known, named = draft.subtopics, {study.subtopic for study in reply.studies}
+            barring = [f"'{each}' is no subtopic; take one of {', '.join(known)}" for each in named - known.keys()]
+            if bare := [each for each in known if each not in named]:
+                barring += [f"no study in {', '.join(bare)}; if the paper has too little, fewer --subtopics are needed"]
             missing = [study.quotation for study in reply.studies if self._document.place(study.quotation) is None]
             invented = [f"the quotation '{each}' is not in the paper; copy its words exactly" for each in missing]
             return self._review(replace(draft, studies=reply.studies), "studies", barring, invented)

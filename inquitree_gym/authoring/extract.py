@@ -36,6 +36,7 @@ _HEADINGS = (
     "references acknowledgements acknowledgments limitations supplementary appendix data funding"
 )
 _HEADING = re.compile(rf"(?:\d+(?:\.\d+)*\.?\s+)?(?:{'|'.join(_HEADINGS.split())})\b[^.!?]{{0,50}}", re.IGNORECASE)
+_WORD = re.compile(r"\w{1,12}")  # in scripts without spaces, twelve characters at most
 _MARKED = re.compile(r"#{1,6}\s+(.*)")
 _CAPTION = re.compile(r"\*{0,2}(?:fig(?:ure|\.)|table|box)\s*\d+", re.IGNORECASE)
 _LINE_HYPHEN = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
@@ -146,7 +147,7 @@ def read_document(file: Path) -> PaperDocument:
 
 
 def _check_length(document: PaperDocument, file: Path) -> None:
-    words = len(document.text.removeprefix("# ").split())
+    words = len(_WORD.findall(document.text))
     if words < MIN_WORDS:
         raise OptionError(
             f"'{file}' must hold a whole paper of at least {MIN_WORDS} words, got {words}. Give the full text, "
@@ -201,7 +202,7 @@ def _pdf(content: bytes, file: Path) -> tuple[str, str]:
         raise OptionError(
             f"'{file}' must be a whole PDF, got a damaged one ({type(error).__name__}). Print it to a new PDF."
         ) from None
-    if (words := sum(len(text.split()) for text in texts)) < MIN_PAGE_WORDS * pages:
+    if (words := sum(len(_WORD.findall(text)) for text in texts)) < MIN_PAGE_WORDS * pages:
         raise OptionError(
             f"'{file}' must contain text, got {words} words on {pages} pages, as in a scan. Run text recognition first."
         )

@@ -124,9 +124,10 @@ def author_tree(  # noqa: PLR0913  (one parameter per flag)
         return
     budget = Budget(max_cost=max_cost, max_total_tokens=max_total_tokens)
     replies = ReplyCache(cache or user_folder(ROLE))
+    auditor = _cached(second, budget, replies)  # before anything is paid for, since it may have no price
     found = _written(job, CachedChat(_paced(settings, budget), replies, keeps_cut=False), count, embedder, budget)
     _write(found, target)
-    _audit(found.tree, target, _cached(second, budget, replies), budget, seed)
+    _audit(found.tree, target, auditor, budget, seed)
 
 
 def _cached(settings: ModelSettings | None, budget: Budget, replies: ReplyCache) -> Chat | None:

@@ -19,8 +19,7 @@ from inquitree_gym.errors import AuthoringError
 from inquitree_gym.llm import ChatModel, run_sync
 from inquitree_gym.trees import load_tree
 from tests.authoring.papers import as_pdf
-from tests.authoring.replies import CONCLUSIONS, EDGES, OUTLINE, PAPER, STUDIES, good
-from tests.authoring.test_audit import Checker
+from tests.authoring.replies import CONCLUSIONS, EDGES, OUTLINE, PAPER, STUDIES, good, ladders
 from tests.contract.command_line import inquitree
 from tests.servers import REFUSED, Answer, Service, chat
 
@@ -203,51 +202,6 @@ def test_from_a_pdf_to_a_scored_episode(service: Service, tmp_path: Path, monkey
     assert episode["task"] == "pipers"
 
 
-class Both:
-    """A model that writes the tree, and a second one that remarks on the first study and accepts all else."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    def __call__(self, body: dict[str, Any]) -> str:
-        if body["model"] == "m":
-            return good(body)
-        (code,) = re.findall(r"(T\d+-\w+) protocol s1a:", body["messages"][1]["content"]) or [""]
-        remark = {"text": code, "rule": "form", "severity": "note", "why": "It is long.", "proposal": SHORTER}
-        remarked = json.dumps({"clean": False, "remarks": [remark]})
-        return remarked if code else Checker(load_tree(self._file))(body)
-
-
-SHORTER = "Relate the rate of calls on sixty nights to water temperature and humidity."
-
-
-def test_from_a_pdf_past_a_checker_and_a_review_to_a_scored_episode(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
-    service.begin(Both(tmp_path / "pipers.json"))
-    as_pdf(PAPER.read_text("utf-8"), tmp_path / "paper.pdf")
-    words = command(service, tmp_path, "--out", "pipers.json", "--checker", "openai/second")
-    done = inquitree(words[0], "paper.pdf", *words[2:], "--checker-base-url", service.address)
-    assert done.status == 0, done.said
-    assert "next, after the audit: inquitree review pipers.json" in done.said
-    assert {request.body["model"] for request in service.requests} == {"m", "second"}
-    rows = json.loads((tmp_path / "pipers.findings.json").read_text("utf-8"))["rows"]
-    assert {"node": "s1a", "rule": "form", "proposal": SHORTER}.items() <= rows[0].items()
-    shown = inquitree("review", "pipers.json", "--show")
-    assert "Results, paragraph 1" in shown.out
-    decided = inquitree("review", "pipers.json", "--by", "Ann", stdin="a\n" * len(rows))
-    assert f"{len(rows)} rows, 0 open" in decided.said, decided.said
-    assert load_tree("pipers.json").reviewed
-    applied = inquitree("review", "pipers.json", "--apply")
-    tree = load_tree("pipers.json")
-    assert (applied.status, tree.version, tree.subtopics[0].studies[0].text) == (0, 2, SHORTER), applied.said
-    played = inquitree("run", "--agent", "oracle", "--papers", "pipers.json", "--out", "runs", "--seeds", "1")
-    assert played.status == 0, played.said
-    (episode,) = json.loads(inquitree("score", "runs", "--json").out)
-    assert episode["task"] == "pipers"
-
-
 def test_a_checker_that_breaks_down_leaves_the_tree_and_exits_with_1(service: Service, tmp_path: Path):
     service.begin(lambda body: good(body) if body["model"] == "m" else "no idea")
     words = command(service, tmp_path, "--out", str(tmp_path / "pipers.json"), "--checker", "openai/second")
@@ -279,6 +233,45 @@ def test_the_cap_of_the_cost_ends_the_passes(service: Service, tmp_path: Path):
     words[words.index("openai/m")] = "openai/gpt-4o-mini"
     done = inquitree(*words)
     assert (done.status, "cap" in done.said, len(service.requests)) == (2, True, 1), done.said
+
+
+def test_a_cap_without_a_price_of_the_checker_is_told_before_any_request(service: Service, tmp_path: Path):
+    words = command(service, tmp_path, "--out", str(tmp_path / "a.json"), "--max-cost", "5", "--checker", "openai/own")
+    words[words.index("openai/m")] = "openai/gpt-4o-mini"
+    done = inquitree(*words)
+    assert (done.status, "no price for 'openai/own'" in done.said, service.requests) == (2, True, []), done.said
+
+
+TELLING = "Record all calls and count each degree of the water, degree by degree."
+PROTOCOL = "Relate the rate of all calls on sixty nights to each degree of the water, degree by degree."
+
+
+def test_a_hint_that_tells_a_pole_is_sent_back_and_a_protocol_that_does_is_listed(service: Service, tmp_path: Path):
+    told = {"studies": [STUDIES["studies"][0] | {"text": PROTOCOL}, *STUDIES["studies"][1:]]}
+    other = wrongly("studies", told, 1)
+
+    def reply(body: dict[str, Any]) -> str:
+        asked = body["messages"][1]["content"]
+        if "Write hints and paraphrases for s1," not in asked:
+            return other(body)
+        nodes = ladders(asked)["nodes"]
+        if len(body["messages"]) == 2:
+            nodes["s1a"]["hints"][1] = TELLING
+        return json.dumps({"nodes": nodes})
+
+    service.begin(reply)
+    words = command(service, tmp_path, "--out", str(tmp_path / "pipers.json"))
+    words[words.index("--embedder") + 1] = "hashed-words"
+    done = inquitree(*words)
+    assert done.status == 0, done.said
+    repairs = [messages for messages in service.chats if len(messages) > 2]
+    (mended,) = [messages for messages in repairs if "paraphrases for s1," in messages[1]["content"]]
+    assert re.findall(r"'(.{40}).*?' is nearer to results of pole", mended[-1]["content"]) == [TELLING[:40]]
+    listed = re.findall(r"error T921 (s\w+): '(.{20})", done.out)
+    assert ("s1a", PROTOCOL[:20]) in listed
+    assert ("s1a", TELLING[:20]) not in listed
+    stays = [messages for messages in repairs if "paraphrases for s3," in messages[1]["content"]]
+    assert (len(stays), "s3c" in dict(listed)) == (3, True)  # a hint of the replies that is never mended
 
 
 KILLED = "import sys; from inquitree_gym.cli import main; main(sys.argv[1:])"

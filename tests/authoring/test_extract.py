@@ -68,6 +68,19 @@ def test_entities_of_xml_read_no_file(tmp_path: Path):
     assert "a secret" not in read_document(tmp_path / "paper.xml").text
 
 
+SENTENCE = (
+    "\u5728\u4e8c\u5341\u5ea6\u7684\u6c34\u4e2d\uff0c\u96c4\u86d9\u6bcf\u5206\u949f\u9e23\u53eb\u4e09\u5341\u6b21\u3002"
+)
+"""In water of twenty degrees, males call thirty times a minute."""
+
+
+def test_a_paper_in_a_script_without_spaces_is_long_enough_by_its_characters(tmp_path: Path):
+    (tmp_path / "paper.md").write_text(f"# {SENTENCE[:11]}\n\n{SENTENCE * 120}", "utf-8")
+    assert read_document(tmp_path / "paper.md").place(SENTENCE) == "opening, paragraph 1"
+    (tmp_path / "note.md").write_text(SENTENCE * 20, "utf-8")
+    assert "at least 200 words" in told(tmp_path / "note.md")
+
+
 def told(path: Path) -> str:
     with pytest.raises(OptionError) as caught:
         read_document(path)

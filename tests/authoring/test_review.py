@@ -111,6 +111,7 @@ def test_apply_writes_what_was_accepted_and_edited_and_raises_the_version(case: 
     later = next(subtopic for subtopic in case.tree.subtopics if subtopic.prerequisites)
     now = case.now
     assert now.subtopics[0].studies[0].text == "Measure it three times."
+    assert now.subtopics[0].studies[0].hints[-1].endswith("easure it three times.")
     assert next(each for each in now.subtopics if each.id == later.id).requires == later.requires[1:]
     assert (now.version, now.topic) == (case.tree.version + 1, case.tree.topic)
     assert case.file.read_text(encoding="utf-8") == dump_tree(now)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from inquitree_gym.embeddings import Embedder
+from inquitree_gym.embeddings.protocol import embedded
 from inquitree_gym.trees import Tree, dump_tree, load_tree
-from research.agreement_of_trees import Shared, agreement_of_trees, app
+from inquitree_gym.trees.load import parse_tree
+from research.agreement_of_trees import Shared, _studies, _written, agreement_of_trees, app, paired
+from tests.authoring.replies import PAPER, good
+from tests.authoring.test_author import write
 from tests.contract.command_line import run_tool
 from tests.hashing import HashingEmbedder
+from tests.servers import Service
 
+BY_HAND = PAPER.with_name("pipers-by-hand.json")
 EMBED = partial(HashingEmbedder("hashed").embed)
 
 
@@ -65,3 +73,30 @@ def test_the_command_prints_what_two_files_share(tree: Tree, tmp_path: Path):
     assert json.loads(done.out)["threshold"] == 0.95
     refused = run_tool(app, "paper12", "paper12", "--threshold", "7")
     assert (refused.status, "from -1 to 1, got 7" in refused.said) == (2, True)
+
+
+@pytest.mark.weights
+@pytest.mark.e2e
+def test_two_trees_of_the_made_up_paper_by_two_hands(service: Service, reader: Embedder):
+    """The figures of the page about authoring, under the default embedder, whatever the ids are."""
+    service.begin(good)
+    written, text = write(service).tree, BY_HAND.read_text("utf-8")
+    by_hand = load_tree(BY_HAND)
+    renamed = parse_tree(re.sub(r'"q(\d)', lambda found: f'"z{6 - int(found[1])}', text).encode(), by_hand.id)
+    assert [each.id for each in renamed.subtopics] == ["z5", "z4", "z3", "z2", "z1"]
+    found = [agreement_of_trees(written, other, partial(embedded, reader), 0.55) for other in (by_hand, renamed)]
+    assert found[0] == found[1]
+    rows = [[each.part, *map(str, each[1:]), *map(_written, (each.precision, each.recall))] for each in found[0]]
+    page = Path(__file__).parents[2].joinpath("docs", "authoring.md").read_text("utf-8")
+    assert [row for row in rows if f"| {' | '.join(row)} |" not in page] == []
+
+
+@pytest.mark.weights
+@pytest.mark.e2e
+def test_studies_of_two_hands_are_paired_as_a_reader_pairs_them(service: Service, reader: Embedder):
+    service.begin(good)
+    pairs = paired(_studies(write(service).tree), _studies(load_tree(BY_HAND)), partial(embedded, reader), 0.55)
+    assert [f"{one} {other}" for one, other in pairs.items()] == [
+        "s1a q1a", "s1b q2c", "s1c q4a", "s1d q1c", "s2a q2a", "s2b q2b", "s2c q5b", "s3a q3a", "s3b q3c", "s3c q4b",
+        "s3d q3b", "s4a q5a", "s4b q4c", "s4c q5c", "s4d q5d",
+    ]  # fmt: skip
