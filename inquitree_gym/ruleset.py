@@ -24,11 +24,10 @@ class RuleSet:
         Raises:
             OptionError: a rule is unknown or out of range.
         """
+        known = self.names()
         for name in options:
-            if name not in self.names():
-                raise OptionError(
-                    f"unknown option '{name}'{suggest(name, self.names())}; known: {', '.join(self.names())}"
-                )
+            if name not in known:
+                raise OptionError(f"unknown option '{name}'{suggest(name, known)}; known: {', '.join(known)}")
         return replace(self, **options)
 
     def as_dict(self) -> dict[str, Any]:

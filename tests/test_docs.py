@@ -17,7 +17,7 @@ from unittest import mock
 from urllib.parse import unquote
 
 import pytest
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 from inquitree_gym import Rules, log, wrappers
 from inquitree_gym.baselines import AGENT_NAMES, PROJECTION_AGENT_NAMES
@@ -26,6 +26,7 @@ from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.inquiry.prompts import TEMPLATE_NAMES
 from inquitree_gym.kinds import KINDS, kind
 from inquitree_gym.llm import ChatModel
+from inquitree_gym.log.records import line_adapter
 from inquitree_gym.projection.judging import recorded_alignment
 from inquitree_gym.projection.observations import TEMPLATE_NAMES as PROJECTION_TEMPLATE_NAMES
 from inquitree_gym.runs.specs import CHAT_SETTINGS
@@ -251,10 +252,7 @@ def test_the_page_of_the_format_names_every_field_of_a_tree() -> None:
 def test_the_lines_on_the_page_of_the_logs_are_lines_of_a_log() -> None:
     records = [json.loads(source) for _, _, source in blocks(DOCS / "logs.md", "json")]
     kinds = [kind(name) for name in ("inquiry", "inquiry", "inquiry", "projection", "projection")]
-    read = [
-        TypeAdapter(log.Record).validate_python(record, context=each)
-        for record, each in zip(records, kinds, strict=True)
-    ]
+    read = [line_adapter().validate_python(record, context=each) for record, each in zip(records, kinds, strict=True)]
     assert [record.kind for record in read] == ["header", "reply", "turn", "turn", "footer"]
     for record, shown in zip(read, records, strict=True):
         assert list(record.model_dump()) == list(shown)

@@ -84,6 +84,7 @@ def missing(design: Design, seen: Bools) -> Ints:
     return (~seen).astype(np.int64) @ _ancestors(design).T
 
 
+@lru_cache(maxsize=64)
 def _ancestors(design: Design) -> Ints:
     """Return the matrix whose row i has 1 for each subtopic that subtopic i needs, directly or not."""
     n = len(design.prerequisites)

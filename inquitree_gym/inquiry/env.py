@@ -252,8 +252,8 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
             from inquitree_gym.inquiry import observer  # which no other reward needs
 
             model = observer.observe(observer.design_of(runtime.task), runtime.rules.fake_level)
-            belief = observer.believe(model, self._showings)
-            return observer.expected_return(model, belief, last.sheet.sheet, [each / 4 for each in state.earned])
+            beliefs = observer.axis_beliefs(model, observer.believe(model, self._showings))[0]
+            return observer.expected_return(model, beliefs, last.sheet.sheet, [each / 4 for each in state.earned])
         if self.judging is None:
             return runtime.engine.exam_return(state)
         measure = partial(verdicts_reward, runtime.task, state, evidence=runtime.rules.evidence)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ _CERTAIN = 1e-9
 """Expected scores up to here count as 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exam:
     """Axes and conclusion items in numbers."""
 
@@ -54,12 +54,12 @@ class Exam:
             option = option * self.poles[axis] + pole
         return option
 
-    @property
+    @cached_property
     def readers(self) -> tuple[int, ...]:
         """Number of items that read each axis."""
         return tuple(sum(axis in item for item in self.items) for axis in range(len(self.poles)))
 
-    @property
+    @cached_property
     def scale(self) -> int:
         """Points of an axis score of 1. See `axis_points`."""
         return math.lcm(*(max(n, 1) * (k - 1) for n, k in zip(self.readers, self.poles, strict=True)))
@@ -74,11 +74,13 @@ class AxisMark(NamedTuple):
     modulus: int
 
 
+@lru_cache(maxsize=64)
 def exam_of(tree: Tree) -> Exam:
     """Return the exam of a tree."""
     return Exam(tuple(len(axis.poles) for axis in tree.axes), tree.asks)
 
 
+@lru_cache(maxsize=64)
 def marks_of(tree: Tree) -> tuple[tuple[AxisMark, ...], ...]:
     """Return the axes of the exam that each study reads."""
     found = []
@@ -132,7 +134,7 @@ def exam_return(exam: Exam, sheet: Sheet, world: Sequence[int], credit: Sequence
         credit: largest credit, in [0, 1], among the showings that read each axis. 0 for an axis that none read.
     """
     points = axis_points(exam, sheet, world)
-    total = sum(Fraction(each) * point for each, point in zip(credit, points, strict=True))
+    total = sum(Fraction(each) * point for each, point in zip(credit, points, strict=True) if each and point)
     return float(total / (exam.scale * len(points)))
 
 

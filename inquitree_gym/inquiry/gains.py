@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.engine.rules import logged_rules
 from inquitree_gym.inquiry.observer import (
     TELLABLE,
     Design,
@@ -98,7 +98,7 @@ def reasoned(
     None where it is not defined: in worlds that are not drawn evenly, where results join too many axes, or if the log
     holds what cannot be shown at its fake level.
     """
-    rules = Rules().override(episode.header.rules)
+    rules = logged_rules(episode.header.rules)
     if rules.world not in EVEN:
         return None
     design = design_of(tree)
@@ -115,9 +115,10 @@ def reasoned(
         study, outcome = np.array(showings).T
         doubts = tuple(map(float, fake_chances(model, stack(along[1:]), study, outcome)))
         chosen = choices_of(episode, model, stack(along[:-1]), showings, shown)
-    scores = expected_scores(model, axis_beliefs(model, belief))[0]
+    beliefs = axis_beliefs(model, belief)
+    scores = expected_scores(model, beliefs)[0]
     credit = np.ones_like(scores) if exam is None else np.array(exam.credit)
-    own = None if exam is None else expected_return(model, belief, Sheet(exam.choices), exam.credit)
+    own = None if exam is None else expected_return(model, beliefs[0], Sheet(exam.choices), exam.credit)
     limit, best = rules.turn_limit(len(tree.subtopics)), float((scores * credit).mean())
     return Reasoned(design, rules.fake_level, limit, doubts, float(scores.mean()), best, own, chosen)
 
@@ -133,7 +134,7 @@ class PageBeliefs(NamedTuple):
 
 def page_beliefs(episode: Episode[InquiryEvent], tree: Tree, shown: Sequence[Exposure]) -> PageBeliefs:
     """Return what the posterior believes over the turns of an episode, and of its exam."""
-    model = observe(design_of(tree), Rules().override(episode.header.rules).fake_level)
+    model = observe(design_of(tree), logged_rules(episode.header.rules).fake_level)
     poles = model.design.exam.poles
     along = list(beliefs_along(model, showings_of(episode, tree, shown)))
     axes = (axis_beliefs(model, each)[0] for each in along)

@@ -13,14 +13,6 @@ import numpy as np
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.errors import OptionError, ReaderError, suggest
-from inquitree_gym.inquiry.decisions import (
-    MAX_BARE_LENGTH,
-    TOKENS,
-    asks_to_repeat,
-    bare_decision,
-    declines,
-    read_decision,
-)
 from inquitree_gym.inquiry.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.llm_matcher import Reader, ReaderAnswer, ReaderRequest, load_reader
 from inquitree_gym.inquiry.repeats import Repeats, ShownText
@@ -195,11 +187,15 @@ class Matcher:
 
     def _decision(self, phase: Phase, text: str) -> Decision:
         if phase == Phase.RESULT:
+            from inquitree_gym.inquiry.decisions import read_decision  # whose patterns a reset does not need
+
             return read_decision(self._without_quotes(text), tokens_only=self._tokens_only)
         return self.read_bare(phase, text)
 
     def read_bare(self, phase: Phase, text: str) -> Decision:
         """Return the decision that ``text`` is, if it is accepted at TOPIC or SUBTOPIC, else `Decision.NONE`."""
+        from inquitree_gym.inquiry.decisions import MAX_BARE_LENGTH, bare_decision, declines
+
         if len(text) > MAX_BARE_LENGTH or not self._engine.rules.bare_decisions:
             return Decision.NONE
         if phase == Phase.SUBTOPIC and not self._tokens_only and declines(text):
@@ -212,6 +208,8 @@ class Matcher:
 
     def _names_subtopic(self, text: str) -> bool:
         """Return whether a text at a result, which makes no decision, may name a subtopic."""
+        from inquitree_gym.inquiry.decisions import asks_to_repeat
+
         return self._engine.rules.named_at_result == "any" or not asks_to_repeat(self._without_quotes(text))
 
     def _without_quotes(self, text: str) -> str:
@@ -286,6 +284,8 @@ def match(
         TreeError: the tree is unknown or invalid.
         OptionError: ``state`` and ``subtopic`` disagree, the tree has no such subtopic, or no threshold is known.
     """
+    from inquitree_gym.inquiry.decisions import TOKENS
+
     found = load_tree(tree)
     reader = load_embedder(embedder) if isinstance(embedder, str) else embedder
     limit = reader.threshold if threshold is None else threshold

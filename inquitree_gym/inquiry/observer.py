@@ -117,6 +117,10 @@ class Block(NamedTuple):
     """True for each study that reads an axis of the block, shape (S,)."""
     outcomes: Ints
     """Outcome of each study in each world, shape (S, W). 0 for a study that reads none of the block."""
+    poles: Floats
+    """1 for the pole of each axis of the block in each world, shape (W, axes of the block · K)."""
+    shown: Floats
+    """1 for the outcome of each study that reads the block in each world, shape (W, such studies · M)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +174,9 @@ def _block(design: Design, axes: tuple[int, ...]) -> Block:
         )
     worlds = np.array(list(product(*(range(design.exam.poles[axis]) for axis in axes))), np.int64)
     reads = np.array([bool(set(each) & set(axes)) for each in design.reads])
-    return Block(axes, worlds, reads, (worlds @ design.strides[list(axes)]).T)
+    outcomes = (worlds @ design.strides[list(axes)]).T
+    states, shown = np.eye(max(design.exam.poles))[worlds], np.eye(design.fake_law.shape[1])[outcomes[reads].T]
+    return Block(axes, worlds, reads, outcomes, states.reshape(len(worlds), -1), shown.reshape(len(worlds), -1))
 
 
 def start(model: Model, episodes: int = 1) -> Posterior:
@@ -199,6 +205,8 @@ def update(model: Model, belief: Posterior, study: Ints, shown: Ints) -> Posteri
     levels, worlds = belief.levels.copy(), list(belief.worlds)
     for i, block in enumerate(model.blocks):
         mine = ran & block.reads[study]
+        if not mine.any():
+            continue
         joint = belief.worlds[i][mine] * np.take_along_axis(likely[mine], block.outcomes[study[mine], None], axis=2)
         total = joint.sum(2)
         levels[mine] *= total
@@ -240,8 +248,8 @@ def outcome_beliefs(model: Model, belief: Posterior) -> Floats:
     found = np.zeros((*belief.levels.shape, len(model.design.reads), most))
     found[..., 0] = 1
     for block, worlds in zip(model.blocks, belief.worlds, strict=True):
-        holds = np.eye(most)[block.outcomes[block.reads]]
-        found[:, :, block.reads] = np.tensordot(worlds, holds, axes=(2, 1))
+        shown = np.dot(worlds.reshape(-1, len(block.worlds)), block.shown)
+        found[:, :, block.reads] = shown.reshape(*belief.levels.shape, -1, most)
     return found * belief.levels[:, :, None, None]
 
 
@@ -251,7 +259,7 @@ def axis_beliefs(model: Model, belief: Posterior) -> Floats:
     found = np.zeros((len(belief.levels), len(poles), max(poles)))
     for block, worlds in zip(model.blocks, belief.worlds, strict=True):
         mixed = np.einsum("el,elw->ew", belief.levels, worlds)
-        found[:, list(block.axes)] = np.tensordot(mixed, np.eye(max(poles))[block.worlds], axes=(1, 0))
+        found[:, list(block.axes)] = np.dot(mixed, block.poles).reshape(len(mixed), -1, max(poles))
     return found
 
 
@@ -316,7 +324,8 @@ def _promised(likeliest: Floats, poles: int) -> Floats:
 
 def _next_showings(model: Model, belief: Posterior) -> Floats:
     """Return the joint probability of true and next shown outcome of each study, shape (E, S, M, M)."""
-    return np.asarray(np.einsum("elst,lstm->estm", outcome_beliefs(model, belief), model.law, optimize=True))
+    several = len(model.law) > 1  # for one level, a fast order of the sum would take longer to find than the sum
+    return np.asarray(np.einsum("elst,lstm->estm", outcome_beliefs(model, belief), model.law, optimize=several))
 
 
 def _bits(chance: Floats) -> Floats:
@@ -337,21 +346,21 @@ def expected_scores(model: Model, beliefs: Floats) -> Floats:
     return np.where(stated >= 0, gain * answered_shares(model.design.exam, stated), 0.0)
 
 
-def expected_return(model: Model, belief: Posterior, sheet: Sheet, credit: Sequence[float]) -> float:
+def expected_return(model: Model, beliefs: Floats, sheet: Sheet, credit: Sequence[float]) -> float:
     """Return the mean of `exam.exam_return` of one episode over the worlds as they are believed in, in [-1, 1].
 
     Args:
         model: the assumptions.
-        belief: the belief after the last showing.
+        beliefs: probability of each pole of each axis after the last showing, shape (A, K).
         sheet: the answers.
         credit: credit of each axis. See `exam.exam_return`.
     """
-    exam, chances = model.design.exam, axis_beliefs(model, belief)[0]
+    exam = model.design.exam
     total = 0.0
     for item, choice in enumerate(sheet.choices):
         for axis, pole in zip(exam.items[item], () if choice is None else exam.stated(item, choice), strict=False):
             poles = exam.poles[axis]
-            score = (chances[axis, pole] * poles - 1) / (poles - 1)
+            score = (beliefs[axis, pole] * poles - 1) / (poles - 1)
             total += credit[axis] * score / exam.readers[axis]
     return total / len(exam.poles)
 

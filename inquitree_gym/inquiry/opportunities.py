@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from inquitree_gym.inquiry.courses import REPEAT, RETURN, VISIT, missing, visited
-from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.engine.rules import logged_rules
 from inquitree_gym.inquiry.observer import Bools, Design, Model, Posterior, information
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def open_studies(episode: Episode[InquiryEvent], design: Design, showings: Seque
     sufficed: 3 for a study, 1 to repeat the last one, 4 to repeat another. The first study takes 2. A redo with a turn
     of its own takes one more, and a study that can be run again by its design takes 3.
     """
-    rules = Rules().override(episode.header.rules)
+    rules = logged_rules(episode.header.rules)
     limit = rules.turn_limit(len(design.prerequisites))
     again = VISIT if rules.reruns == "match" else RETURN + rules.redo_turn
     runs = np.zeros((len(showings), len(design.reads)), np.int64)

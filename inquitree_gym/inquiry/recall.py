@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.engine.rules import logged_rules
 from inquitree_gym.inquiry.gains import showings_of
 from inquitree_gym.inquiry.observer import Floats, axis_beliefs, believe, design_of, observe
 from inquitree_gym.inquiry.trajectory import world_of
@@ -67,7 +67,7 @@ def recalled(
     cannot be shown at its fake level. A world that is drawn from all has no complement under its seed, so it has none
     either.
     """
-    rules, paper = Rules().override(episode.header.rules), [axis.actual for axis in tree.axes]
+    rules, paper = logged_rules(episode.header.rules), [axis.actual for axis in tree.axes]
     if exam is None or rules.world in EVEN or None in paper:
         return ()
     try:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.inquiry.engine import Rules
-from inquitree_gym.inquiry.engine.rules import limit_label
+from inquitree_gym.inquiry.engine.rules import limit_label, logged_rules
 from inquitree_gym.inquiry.gains import (
     CHECKED,
     CHOOSING,
@@ -28,7 +28,7 @@ from inquitree_gym.inquiry.gains import (
 from inquitree_gym.inquiry.judges.quality import Verdict, conclusion_quality, mean_score
 from inquitree_gym.inquiry.observer import design_of
 from inquitree_gym.inquiry.recall import Answer, recall_gap, recalled
-from inquitree_gym.inquiry.trajectory import ReadingCounts, Trajectory, check_log, coverage_over_turns, read_trajectory
+from inquitree_gym.inquiry.trajectory import ReadingCounts, Trajectory, check_log, coverage_over_turns, trajectory_of
 from inquitree_gym.inquiry.vigilance import (
     ALL,
     CRITERION,
@@ -121,14 +121,13 @@ EpisodeScore = Score[InquiryDetail]
 
 
 def inquiry_detail(episode: Episode[InquiryEvent], tree: Tree, verdicts: tuple[Verdict, ...]) -> InquiryDetail:
-    """Return what the score of an inquiry holds, from its log, its tree and the verdicts on its conclusion.
+    """Return what the score of an inquiry holds, from its log, which `check_log` has passed, its tree and the verdicts.
 
-    Raises:
-        LogError: the episode was played on another version of the tree.
+    ``verdicts`` are those on its conclusion.
     """
-    trajectory = read_trajectory(episode, tree)
-    rules = Rules().override(episode.header.rules)
     shown = exposures(episode, tree)
+    trajectory = trajectory_of(episode, tree, shown)
+    rules = logged_rules(episode.header.rules)
     return InquiryDetail(
         trajectory=trajectory,
         verdicts=verdicts,
@@ -155,9 +154,10 @@ def reading_of(header: Header) -> str:
     by = f"{setup.embedder.name} τ={header.rules['threshold']}"
     if setup.reader is not None:
         by = str(setup.reader.get("name", "unknown reader"))
-    rules = Rules().override(header.rules)
-    named = [by] if rules.label == "default" else [by, f"rules: {rules.label}"]
-    usual = Rules.preset(rules.label.split(", ")[0]).world
+    rules = logged_rules(header.rules)
+    label = rules.label
+    named = [by] if label == "default" else [by, f"rules: {label}"]
+    usual = Rules.preset(label.split(", ")[0]).world
     return ", ".join(named if rules.world == usual else [*named, f"world={rules.world}"])
 
 

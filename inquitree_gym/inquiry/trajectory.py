@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.engine.rules import logged_rules
 from inquitree_gym.inquiry.exam import Exam, axis_points, brier_by_axis, exam_of, exam_return, marks_of, sheet_of_world
 from inquitree_gym.inquiry.vigilance import ALL, Belief, beliefs, exposures, tally
 from inquitree_gym.trees.worlds import World, poles_in
 
 if TYPE_CHECKING:
     from inquitree_gym.inquiry.events import InquiryEvent
-    from inquitree_gym.inquiry.vigilance import Counts
+    from inquitree_gym.inquiry.vigilance import Counts, Exposure
     from inquitree_gym.log import Episode, Turn
     from inquitree_gym.log.records import SheetRecord
     from inquitree_gym.trees import Tree
+
+
+_ENTERS = {"subtopic": 1, "declined": -1}
+"""Entries of a subtopic by the kind of an event that has one or takes one back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +82,15 @@ def read_trajectory(episode: Episode[InquiryEvent], tree: Tree) -> Trajectory:
         LogError: see `check_log`.
     """
     check_log(episode, tree)
+    return trajectory_of(episode, tree, exposures(episode, tree))
+
+
+def trajectory_of(episode: Episode[InquiryEvent], tree: Tree, shown: Sequence[Exposure]) -> Trajectory:
+    """Return the trajectory of an episode that `check_log` has passed, given its results."""
     n = len(tree.subtopics)
     entries = first_entries(episode.turns)
-    shown = exposures(episode, tree)
     index = {study.id: k for k, study in enumerate(tree.studies)}
-    rules = Rules().override(episode.header.rules)
+    rules = logged_rules(episode.header.rules)
     chosen = choices(episode.turns)
     return Trajectory(
         coverage=len(entries) / n,
@@ -206,22 +214,22 @@ def check_log(episode: Episode[InquiryEvent], tree: Tree) -> None:
     if absent := {"threshold", "fake_level", "max_turns"} - header.rules.keys():
         raise LogError(f"the header of the log names no {' and no '.join(sorted(absent))}; it is damaged")
     try:
-        rules = Rules().override(header.rules)
+        rules = logged_rules(header.rules)
     except OptionError as error:
         raise LogError(f"the rules of the log are none of this release: {error}") from None
     if rules.threshold is None:
         raise LogError("the threshold of the log is not a number; it is damaged")
     results = {study.id: len(study.outcomes) for study in tree.studies}
-    known = {node.id for node in tree.subtopics} | {item.id for item in tree.conclusions} | results.keys()
+    known = {None, *results, *(node.id for node in (*tree.subtopics, *tree.conclusions))}
     world_of(tree, episode)
     exam = exam_of(tree)
     entered = Counter[str | None]()
     for turn in episode.turns:
         event = turn.event
-        entered[event.node] += {"subtopic": 1, "declined": -1}.get(event.kind, 0)
+        entered[event.node] += _ENTERS.get(event.kind, 0)
         if (
             (event.sheet is not None and not _fits(event.sheet, exam))
-            or event.node not in known | {None}
+            or event.node not in known
             or (event.kind == "result" and event.fake not in range(results.get(event.node or "", 0)))
             or entered[event.node] < 0
         ):
@@ -238,10 +246,10 @@ def _fits(sheet: SheetRecord, exam: Exam) -> bool:
 
 def coverage_over_turns(episode: Episode[InquiryEvent], tree: Tree) -> list[float]:
     """Return the coverage after each turn, in [0, 1]."""
-    visits: Counter[str | None] = Counter()
+    visits = Counter[str | None]()
     curve = []
     for turn in episode.turns:
-        visits[turn.event.node] += {"subtopic": 1, "declined": -1}.get(turn.event.kind, 0)
+        visits[turn.event.node] += _ENTERS.get(turn.event.kind, 0)
         curve.append(sum(count > 0 for count in visits.values()) / len(tree.subtopics))
     return curve
 

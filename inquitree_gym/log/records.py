@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from operator import not_
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, SerializeAsAny, TypeAdapter, ValidationInfo, field_validator
 
@@ -225,7 +225,8 @@ class Footer(JsonlRecord):
         return judge
 
 
-Record = Header | Reply | Turn[Any] | Failure | Footer
+if TYPE_CHECKING:
+    Record = Header | Reply | Turn[Any] | Failure | Footer
 
 _CIRCUMSTANCES: dict[str, Any] = dict.fromkeys(
     (
@@ -290,8 +291,9 @@ class Episode(Generic[E]):
 
 
 @cache
-def _record() -> TypeAdapter[Record]:
-    return TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+def line_adapter() -> TypeAdapter[Record]:
+    """Return the adapter of the lines of a log. Built on first use, since `Turn[Any]` builds the schema of `Turn`."""
+    return TypeAdapter(Annotated[Header | Reply | Turn[Any] | Failure | Footer, Field(discriminator="kind")])
 
 
 MAX_HEADER = 1_000_000
@@ -352,7 +354,7 @@ class _Parser:
         if self._kind is None and isinstance(document, dict) and document.get("kind") == "header":
             self._check_version(document.get("log_version"))
             self._kind = self._kind_of(document.get("task"))
-        return _record().validate_python(document, context=self._kind)
+        return line_adapter().validate_python(document, context=self._kind)
 
     def _check_version(self, version: Any) -> None:
         if version is True or version != LOG_VERSION:

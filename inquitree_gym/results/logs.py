@@ -105,11 +105,9 @@ class LogEntry:
     def read(self) -> LoggedEpisode | Missing:
         """Read the log, finished or not, and find its task."""
         try:
-            if not has_header(self.file):
-                return self._missing("missing")
             episode = read_episode(self.file)
         except LogError as error:
-            return self._missing(DAMAGED, error)
+            return self._unread(error)
         try:
             task = self.tasks.load(episode.header.task)
         except LogError as error:
@@ -119,6 +117,13 @@ class LogEntry:
         except LogError as error:
             return self._missing(DAMAGED, f"'{self.file}': {error}")
         return LoggedEpisode(self, task, episode)
+
+    def _unread(self, error: LogError) -> Missing:
+        """Return the reason why a log cannot be read: it is damaged, or was never begun."""
+        try:
+            return self._missing(DAMAGED, error) if has_header(self.file) else self._missing("missing")
+        except LogError as unopened:
+            return self._missing(DAMAGED, unopened)
 
     def _missing(self, status: str, error: object = "") -> Missing:
         return Missing(self.name, status, str(error), self.spec.env)

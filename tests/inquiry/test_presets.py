@@ -13,6 +13,7 @@ from inquitree_gym.baselines import OracleAgent
 from inquitree_gym.envs import SyntheticEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.actions import menu_env, synthetic_menu_env
+from inquitree_gym.inquiry.engine.rules import logged_rules
 from inquitree_gym.inquiry.judges.quality import Verdict, conclusion_quality, evidence_ratios, required
 from inquitree_gym.inquiry.prompts import inquiry_prompts
 from inquitree_gym.inquiry.vector import synthetic_vector
@@ -82,6 +83,14 @@ def test_an_unknown_preset_is_refused_as_keyword_and_as_option(minilm):
         gym.make("InquiTree-paper12-v0", rules="papers")
     with pytest.raises(OptionError, match="unknown preset 3; known: default, paper"):
         InquiryEnv("paper12").reset(options={"rules": 3})
+
+
+def test_rules_of_logs_are_made_once_and_each_value_is_checked_by_its_type():
+    rules = Rules(fake_level=1).as_dict()
+    assert logged_rules(rules) is logged_rules(dict(rules)) == Rules(fake_level=1)
+    for damage in ({"fake_level": True}, {"redo_turn": 0}, {"decisions": []}, {"no_rule": 1}):
+        with pytest.raises(OptionError):
+            logged_rules(rules | damage)
 
 
 def test_the_preset_as_option_holds_for_one_episode_and_leaves_the_texts(minilm):

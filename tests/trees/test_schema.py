@@ -361,6 +361,13 @@ def test_any_change_of_content_changes_the_digest():
     assert len(digests) == len(CHANGES) + 1
 
 
+def test_trees_are_equal_if_their_whole_documents_are():
+    told = document() | {"disclosure": DISCLOSURE}
+    assert read(document()) == read(document())
+    assert read(document()) != read(told) != read(told | {"topic": "Another question?"})
+    assert read(document()) != document()
+
+
 def test_a_disclosure_moves_the_digest_of_its_task_but_not_of_its_tree():
     plain, told, other = document(), document() | {"disclosure": DISCLOSURE}, document()
     other["disclosure"] = DISCLOSURE | {"topic": "Bread"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from inquitree_gym.errors import OptionError, suggest
@@ -66,10 +67,12 @@ ExamForm = Literal["sheet", "items", "none"]
 Preset = Literal["default", "paper"]
 
 _CHOICES = {
-    "decisions": Decisions, "feedback": Feedback, "reruns": Reruns, "replication": Replication,
-    "named_at_result": NamedAtResult, "evidence": Evidence, "exam": ExamForm,
+    name: get_args(kind) for name, kind in (
+        ("decisions", Decisions), ("feedback", Feedback), ("reruns", Reruns), ("replication", Replication),
+        ("named_at_result", NamedAtResult), ("evidence", Evidence), ("exam", ExamForm),
+    )
 }  # fmt: skip
-"""Rules that are one of several values."""
+"""Rules that are one of several values, with these."""
 _OF_EPISODE = ("threshold", "world", "fake_level", "max_turns")
 """Rules left out of a preset's label: they are settings of an experiment. A preset sets world and turns alone."""
 _PAPER: dict[str, Any] = {
@@ -139,9 +142,9 @@ class Rules(RuleSet):
         for name in ("redo_turn", "bare_decisions", "briefing"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        for name, kind in _CHOICES.items():
-            if getattr(self, name) not in get_args(kind) or isinstance(getattr(self, name), bool):
-                raise OptionError(f"{name} must be one of {get_args(kind)}, got {getattr(self, name)!r}")
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known or isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
 
     @classmethod
     def preset(cls, name: str) -> Rules:
@@ -163,14 +166,7 @@ class Rules(RuleSet):
 
         Threshold, fake level and turn limit are not part of it.
         """
-        named = {name: self._differences(name) for name in get_args(Preset)}
-        nearest = min(named, key=lambda name: len(named[name]))
-        return ", ".join([nearest, *named[nearest]])
-
-    def _differences(self, preset: str) -> list[str]:
-        theirs = Rules.preset(preset).as_dict()
-        mine = {name: value for name, value in self.as_dict().items() if name not in _OF_EPISODE}
-        return [f"{name}={value}" for name, value in mine.items() if value != theirs[name]]
+        return _label(self)
 
     def fewest_turns(self, n: int) -> int:
         """Return L of a full traversal without failures: 3n (appendix B)."""
@@ -187,6 +183,31 @@ class Rules(RuleSet):
     def turn_limit(self, n: int) -> int | None:
         """Return the number of turns until the limit prompt, or None for no limit."""
         return limit_turns(self.max_turns, n)
+
+
+@lru_cache(maxsize=256)
+def _label(rules: Rules) -> str:
+    named = {name: _differences(rules, Rules.preset(name)) for name in get_args(Preset)}
+    nearest = min(named, key=lambda name: len(named[name]))
+    return ", ".join([nearest, *named[nearest]])
+
+
+def _differences(rules: Rules, preset: Rules) -> list[str]:
+    theirs, mine = preset.as_dict(), rules.as_dict().items()
+    return [f"{name}={value}" for name, value in mine if value != theirs[name] and name not in _OF_EPISODE]
+
+
+@lru_cache(maxsize=256, typed=True)
+def _logged(names: tuple[str, ...], *values: object) -> Rules:
+    return Rules().override(dict(zip(names, values, strict=True)))
+
+
+def logged_rules(rules: Mapping[str, Any]) -> Rules:
+    """Return the rules that a log holds, which are those of many others. See `RuleSet.override` for the errors."""
+    try:
+        return _logged(tuple(rules), *rules.values())
+    except TypeError:  # a list or a table cannot be a key, and is no value of a rule either
+        return Rules().override(rules)
 
 
 def expand_preset(options: Mapping[str, Any], key: str = "rules") -> dict[str, Any]:
