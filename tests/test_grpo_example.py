@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from inquitree_gym.prompts import Prompts
+
 pytestmark = [pytest.mark.weights, pytest.mark.e2e]
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "grpo"
@@ -37,14 +39,14 @@ def tiny(train, tmp_path) -> str:
 @pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.* is deprecated:FutureWarning")  # TRL's own calls
 def test_after_the_warm_start_the_tool_is_called_and_grpo_has_gradients(train, tiny, tmp_path, monkeypatch, capsys):
     (tmp_path / "tiny.toml").write_text(
-        f'model = "{tiny}"\nseeds = [3]\ntest_trees = 1\nwarm_steps = 150\nwarm_rate = 4e-3\nupdates = 3\n'
-        "generations = 6\nbatch = 3\ngroups = 2\ncalls = 4\nmax_tokens = 1100\nmove_tokens = 60\ntemperature = 0.7\n"
+        f'model = "{tiny}"\nseeds = [3]\ntest_trees = 1\nwarm_steps = 150\nwarm_rate = 4e-3\nupdates = 2\n'
+        "generations = 6\nbatch = 3\ncalls = 4\nmax_tokens = 1100\nmove_tokens = 60\ntemperature = 0.7\n"
     )
     monkeypatch.setattr(sys, "argv", ["train.py", "--config", "tiny.toml", "--out", "kept"])
     train.main()
     settings, *rows = map(json.loads, (tmp_path / "kept" / "seed3" / "log.jsonl").read_text().splitlines())
-    assert (settings["model"], settings["seeds"], settings["groups"]) == (tiny, [3], 2)
-    assert [row["update"] for row in rows] == [1, 2, 3]
+    assert (settings["model"], settings["seeds"], settings["temperature"]) == (tiny, [3], 0.7)
+    assert [row["update"] for row in rows] == [1, 2]
     assert all(row["calls"] >= 1 for row in rows), "each inquiry calls the tool at least once on average"
     assert all(math.isfinite(row["loss"]) for row in rows)
     assert any(row["spread"] > 0 and row["gradient"] > 0 for row in rows), "no group teaches anything"
@@ -53,19 +55,19 @@ def test_after_the_warm_start_the_tool_is_called_and_grpo_has_gradients(train, t
     for returns in found.values():
         assert set(returns) == {"model", "cover", "bayes"}
     assert (tmp_path / "kept" / "curve.svg").read_text().lstrip().startswith("<?xml")
-    assert "seed 3: 3 updates" in capsys.readouterr().out
+    assert "seed 3: 2 updates" in capsys.readouterr().out
 
 
 @pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.* is deprecated:FutureWarning")  # TRL's own calls
-def test_without_a_warm_start_every_update_has_a_group_of_its_own(train, tiny, tmp_path, monkeypatch):
+def test_without_a_warm_start_every_group_has_an_inquiry_of_its_own(train, tiny, tmp_path, monkeypatch):
     (tmp_path / "cold").mkdir()
-    settings = train.Settings(model=tiny, warm_steps=0, updates=3, calls=1, max_tokens=12, upper_layers=1)
+    settings = train.Settings(model=tiny, warm_steps=0, updates=2, groups=2, calls=1, max_tokens=12, upper_layers=1)
     begun = []
     reset = train.Inquiry.reset
     monkeypatch.setattr(train.Inquiry, "reset", lambda self, **row: begun.append(row["seed"]) or reset(self, **row))
     model, _, rows = train.train(settings, 0, tmp_path / "cold")
-    assert sorted(begun) == [0, 0, 1, 1, 2, 2]
-    assert [row["calls"] for row in rows] == [0, 0, 0], "a model that never saw the tool calls it"
+    assert sorted(begun) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [row["calls"] for row in rows] == [0, 0], "a model that never saw the tool calls it"
     assert not model.model.layers[0].mlp.up_proj.weight.requires_grad
     assert model.model.layers[1].mlp.up_proj.weight.requires_grad
 
@@ -125,10 +127,24 @@ def test_the_server_plays_a_turn(train, tiny):
         first, again = (httpx.post(address, json=body, timeout=60).json() for _ in range(2))
         warm = httpx.post(address, json=body | {"temperature": 1.5, "seed": 4, "max_tokens": 3}, timeout=60).json()
         missing = httpx.post(address, json=body | {"model": "other"}, timeout=60)
+        text = first["choices"][0]["message"]["content"]
+        early = httpx.post(address, json=body | {"stop": text[1:4]}, timeout=60).json()
         server.shutdown()
+        with serve.ChatServer("tiny", server.model, server.tokenizer, limit=6, stop=[text[1:4]]) as other:
+            assert other.complete(body) == early
+    assert early["choices"][0]["message"]["content"] == text.split(text[1:4])[0]
+    assert early["choices"][0]["finish_reason"] == "stop"
+    assert early["usage"]["completion_tokens"] < 6
+    assert first["choices"][0]["finish_reason"] == "length"
     assert first == again
     assert first["choices"][0]["message"]["role"] == "assistant"
     assert 0 < first["usage"]["completion_tokens"] <= 6
     assert 0 < warm["usage"]["completion_tokens"] <= 3
     assert missing.status_code == 404
     assert "only tiny" in missing.json()["error"]["message"]
+
+
+def test_the_prompts_of_the_example_are_those_of_an_agent():
+    shown = Prompts(EXAMPLES / "prompts", ("llm_system", "llm_correction"), "inquitree_gym.inquiry")
+    assert list(shown.changed) == ["llm_system"]
+    assert 'after "ACTION:"' in shown.render("llm_system")

