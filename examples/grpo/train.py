@@ -8,8 +8,8 @@ Writes ``curve.svg``, and for each seed a folder with ``log.jsonl`` and, if ``te
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
-import math
 import time
 import tomllib
 from dataclasses import asdict, dataclass, replace
@@ -29,10 +29,15 @@ from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 from trl.chat_template_utils import parse_response
 
 import inquitree_gym as inquitree
+from inquitree_gym.errors import ActionError
 from inquitree_gym.trees import Tree, synthetic_tree, tree_seed
 
 TEMPLATE = Path(trl.__file__).parent / "chat_templates" / "qwen2_5.jinja"
 """Chat template for models whose own knows no tools."""
+
+
+SECOND = "one move at a time; read the answer first"
+"""Answer to all calls of a message but the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +61,14 @@ class Settings:
     warm_steps: int = 8
     """Steps of imitation of the oracle, which knows the tree."""
     warm_rate: float = 5e-4
+    """Learning rate of the first of them. It falls in a line to 0."""
     updates: int = 20
     generations: int = 2
     """Inquiries of a group, all from one opening."""
     batch: int = 2
     """Inquiries of one backward pass. Divides ``generations``."""
     groups: int = 1
-    """Groups per update."""
-    iterations: int = 1
-    """Updates on the same inquiries."""
+    """Groups per update, each of inquiries of its own."""
     learning_rate: float = 1e-5
     temperature: float = 1.0
     max_tokens: int = 1_200
@@ -108,10 +112,10 @@ class Inquiry:
             self._settings.tree("train", number), world="train", reward="exam-expected"
         )
         self._said, _ = self._env.reset(seed=seed)
-        self._earned, self._over = 0.0, False
+        self._earned, self._over, self._moving = 0.0, False, False
         return str(self._said)
 
-    def move(self, text: str) -> str:
+    async def move(self, text: str) -> str:  # TRL runs the calls of one message side by side, and others after them
         """Make one move, as the last message asks for it.
 
         Args:
@@ -120,6 +124,10 @@ class Inquiry:
         Returns:
             What follows the move, and what to do next.
         """
+        if self._moving:
+            raise ActionError(SECOND)  # TRL shows the message to the model
+        self._moving = True
+        asyncio.get_running_loop().call_soon(setattr, self, "_moving", False)
         if not self._over:
             self._said, reward, terminated, truncated, _ = self._env.step(text)
             self._earned += float(reward)
@@ -151,7 +159,7 @@ def warm_start(settings: Settings, model: Any, tokenizer: Any, seed: int, out: P
     rows = [lesson(settings, step % settings.trees, 10_000 + step) for step in range(settings.warm_steps)]
     arguments = SFTConfig(
         output_dir=str(out), max_steps=settings.warm_steps, learning_rate=settings.warm_rate, max_length=None,
-        per_device_train_batch_size=1, assistant_only_loss=True, lr_scheduler_type="constant", **common(seed),
+        per_device_train_batch_size=1, assistant_only_loss=True, lr_scheduler_type="linear", **common(seed),
     )  # fmt: skip
     trainer = SFTTrainer(model=model, args=arguments, processing_class=tokenizer, train_dataset=Dataset.from_list(rows))
     trainer.train()
@@ -171,7 +179,7 @@ LOGGED = {
     "loss": "loss", "gradient": "grad_norm", "reward": "reward", "spread": "reward_std",
     "calls": "tools/call_frequency", "tokens": "completions/mean_length",
 }  # fmt: skip
-"""Names in the log, and TRL's. A repeated update on the same inquiries has no reward of its own."""
+"""Names in the log, and TRL's."""
 
 
 class Record(TrainerCallback):
@@ -186,7 +194,7 @@ class Record(TrainerCallback):
             return
         now = time.monotonic()
         row = {"update": state.global_step, "seconds": round(now - self._last, 1)}
-        row |= {name: logs[theirs] for name, theirs in LOGGED.items() if theirs in logs}
+        row |= {name: logs[theirs] for name, theirs in LOGGED.items()}
         self._last = now
         self.rows.append(row)
         with self._file.open("a", encoding="utf-8") as file:
@@ -216,15 +224,15 @@ def train(settings: Settings, seed: int, out: Path) -> tuple[Any, Any, list[dict
     began = time.monotonic()
     losses = warm_start(settings, model, tokenizer, seed, out)
     print(f"warm start: losses {losses}, {time.monotonic() - began:.0f} s", flush=True)
-    inquiries = max(1, math.ceil(settings.updates / settings.iterations)) * settings.groups
     rows = [
-        {"prompt": [{"role": "user", "content": ""}], "number": i % settings.trees, "seed": i} for i in range(inquiries)
+        {"prompt": [{"role": "user", "content": ""}], "number": i % settings.trees, "seed": i}
+        for i in range(settings.updates * settings.groups)
     ]
     passes = settings.generations * settings.groups // settings.batch
     arguments = GRPOConfig(
         output_dir=str(out), max_steps=settings.updates, learning_rate=settings.learning_rate,
         per_device_train_batch_size=settings.batch, gradient_accumulation_steps=passes,
-        num_generations=settings.generations, num_iterations=settings.iterations, temperature=settings.temperature,
+        num_generations=settings.generations, temperature=settings.temperature,
         max_completion_length=settings.max_tokens, max_tool_calling_iterations=settings.calls, **common(seed),
     )  # fmt: skip
     record = Record(out / "log.jsonl", settings.minutes)
@@ -259,6 +267,7 @@ def play(model: Any, tokenizer: Any, settings: Settings, env: gym.Env[Any, Any],
         if terminated or truncated:
             return earned
         messages += [answer, {"role": "tool", "name": "move", "content": told}]
+        messages += [{"role": "tool", "name": "move", "content": str({"error": SECOND})} for _ in texts[1:]]
     return earned
 
 
@@ -287,8 +296,7 @@ def draw(runs: list[list[dict[str, float]]], file: Path) -> None:
 
     figure, axis = plt.subplots(figsize=(5.6, 3.4), layout="constrained")
     for rows in runs:
-        points = [(row["update"], row["reward"]) for row in rows if "reward" in row]
-        axis.plot(*zip(*points, strict=True), "o-", color="#0072B2", alpha=0.7)
+        axis.plot([row["update"] for row in rows], [row["reward"] for row in rows], "o-", color="#0072B2", alpha=0.7)
     axis.axhline(0, color="#555555", linewidth=0.8)
     axis.set(xlabel="update", ylabel="mean reward of the group")
     figure.savefig(file)
@@ -314,7 +322,7 @@ def main() -> None:
             print(json.dumps(found))
     draw(runs, given.out / "curve.svg")
     for seed, rows in zip(settings.seeds, runs, strict=True):
-        rewards, pace = [row["reward"] for row in rows if "reward" in row], mean(row["seconds"] for row in rows)
+        rewards, pace = [row["reward"] for row in rows], mean(row["seconds"] for row in rows)
         first, last = mean(rewards[:5]), mean(rewards[-5:])
         print(
             f"seed {seed}: {len(rows)} updates, {pace:.1f} s each; mean reward of the first five groups {first:.3f}, "
