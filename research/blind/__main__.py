@@ -12,20 +12,23 @@ import typer
 
 from inquitree_gym.cli import output, run_app
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
-from inquitree_gym.embeddings.local import READER_THRESHOLD
+from inquitree_gym.embeddings.local import MINILM_THRESHOLD, READER_THRESHOLD
 from research.blind.readings import SECOND_LABELS, SHARES, Reading, blind_sets, read_blind, shares
 from research.blind.rules import (
     TriedRule,
-    balance_gain,
+    balances,
     by_margin,
     by_outside_class,
     by_similarity,
+    gain,
     separation,
     try_rule,
 )
 from research.played import label_agreement
 
 PLAIN = "all-MiniLM-L6-v2"
+SHIPPED = {DEFAULT_EMBEDDER: READER_THRESHOLD, PLAIN: MINILM_THRESHOLD}
+"""Thresholds of the package."""
 THRESHOLDS = (0.45, 0.50, 0.55, 0.60, 0.65, 0.70)
 TRIED = ("understood", "misread", "foreign idea taken", "design understood", "design misread", "foreign design taken")
 
@@ -35,7 +38,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command()
 def measure() -> None:
     """Print all tables."""
-    for title, rows in tables({name: read_blind(load_embedder(name)) for name in (DEFAULT_EMBEDDER, PLAIN)}):
+    for title, rows in tables({name: read_blind(load_embedder(name)) for name in SHIPPED}):
         output.print_table(title, rows)
 
 
@@ -74,25 +77,22 @@ def _threshold_rows(readings: Sequence[Reading]) -> Iterator[list[str]]:
 
 def _rule_rows(readings: Mapping[str, Sequence[Reading]]) -> Iterator[list[str]]:
     yield ["reader", "rule", "τ", *TRIED, "gain at the topic", "gain at a study", "AUC topic", "AUC study"]
-    than = _above(readings[DEFAULT_EMBEDDER], READER_THRESHOLD)
+    shipped = readings[DEFAULT_EMBEDDER]
+    than = [balances(shipped, _above(shipped, READER_THRESHOLD), is_study=place) for place in (False, True)]
     for reader, rows in readings.items():
-        for name, rule in _rules(rows).items():
+        for name, rule in _rules(rows, SHIPPED[reader]).items():
             cells = dict(zip([share.name for share in SHARES], _cells(rows, rule.accepted), strict=True))
-            gains = [balance_gain(rows, rule.accepted, than, is_study=place) for place in (False, True)]
+            gains = [gain(balances(rows, rule.accepted, is_study=place), than[place]) for place in (False, True)]
             areas = [separation(rows, rule.scores, is_study=place) for place in (False, True)]
             bounds = ", ".join(f"{place} {low:.3f}–{high:.3f}" for place, (low, high) in rule.thresholds.items())
             shown = [*(cells[share] for share in TRIED), *map(str, gains), *(f"{area:.3f}" for area in areas)]
             yield [reader, name, bounds, *shown]
 
 
-def _rules(readings: Sequence[Reading]) -> dict[str, TriedRule]:
-    fixed = TriedRule(
-        _above(readings, READER_THRESHOLD),
-        {"both": (READER_THRESHOLD, READER_THRESHOLD)},
-        [each.found.similarity for each in readings],
-    )
+def _rules(readings: Sequence[Reading], threshold: float) -> dict[str, TriedRule]:
+    similarities = [each.found.similarity for each in readings]
     return {
-        "shipped τ": fixed,
+        "shipped τ": TriedRule(_above(readings, threshold), {"both": (threshold, threshold)}, similarities),
         "one τ": try_rule(readings, by_similarity, "both"),
         "a τ for topics, a τ for studies": try_rule(readings, by_similarity, "topic", "study"),
         "similarity and margin": try_rule(readings, by_margin, "topic", "study"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,11 +73,12 @@ def try_rule(readings: Sequence[Reading], fit: Fit, *places: str) -> TriedRule:
     for place in places:
         found, here = [], np.isin(studies, PLACES[place])
         for tree in dict.fromkeys(trees.tolist()):
-            others, left = ([readings[i] for i in np.flatnonzero(here & of)] for of in (trees != tree, trees == tree))
+            parts = (here & (trees != tree), here & (trees == tree))
+            others, left = ([readings[i] for i in np.flatnonzero(part).tolist()] for part in parts)
             scorer = fit(others)
             found.append(best_threshold(others, scorer(others)))
-            scores[here & (trees == tree)] = scorer(left)
-            accepted[here & (trees == tree)] = scorer(left) >= found[-1]
+            scores[parts[1]] = scorer(left)
+            accepted[parts[1]] = scores[parts[1]] >= found[-1]
         thresholds[place] = min(found), max(found)
     return TriedRule(accepted.tolist(), thresholds, scores.tolist())
 
@@ -96,20 +97,23 @@ def best_threshold(readings: Sequence[Reading], scores: Numbers) -> float:
     return float(edge.mean())
 
 
-def balance_gain(
-    readings: Sequence[Reading], accepted: Sequence[bool], than: Sequence[bool], *, is_study: bool
-) -> Estimate:
-    """Return by how much the balance at one place is higher than with the acceptances ``than``, paired by tree."""
-    right, meant = _right(readings), _meant(readings)
+def balances(readings: Sequence[Reading], accepted: Sequence[bool], *, is_study: bool) -> dict[str, float]:
+    """Return the balance at one place for each tree that has texts there that mean a node, and others."""
     trees = np.array([each.found.tree for each in readings])
     here = np.array([each.found.is_study == is_study for each in readings])
-    worth = np.where(right, 1.0, -0.5) * (np.array(accepted, float) - np.array(than, float))
-    values = []
+    meant = _meant(readings)
+    worth = np.where(_right(readings), 1.0, -0.5) * np.array(accepted, float)
+    found = {}
     for tree in dict.fromkeys(trees.tolist()):
         own, strange = (here & (trees == tree) & of for of in (meant, ~meant))
         if own.any() and strange.any():
-            values.append((tree, float(worth[own].mean() + worth[strange].mean())))
-    return clustered_mean(values)
+            found[tree] = float(worth[own].mean() + worth[strange].mean())
+    return found
+
+
+def gain(found: Mapping[str, float], than: Mapping[str, float]) -> Estimate:
+    """Return by how much balances are higher than those of another rule or reader, paired by tree."""
+    return clustered_mean((tree, value - than[tree]) for tree, value in found.items())
 
 
 def separation(readings: Sequence[Reading], scores: Sequence[float], *, is_study: bool) -> float:

@@ -16,11 +16,12 @@ from research.blind.__main__ import PLAIN, tables
 from research.blind.readings import SECOND_LABELS, SHARES, Reading, blind_sets, read_cases, shares
 from research.blind.rules import (
     Fit,
-    balance_gain,
+    balances,
     best_threshold,
     by_margin,
     by_outside_class,
     by_similarity,
+    gain,
     separation,
     try_rule,
 )
@@ -111,8 +112,20 @@ def test_two_places_have_thresholds_of_their_own():
     apart, together = try_rule(found, by_similarity, "topic", "study"), try_rule(found, by_similarity, "both")
     assert apart.accepted == [True, False, True, False] * len(TREES)
     assert [apart.thresholds[place][0] for place in ("topic", "study")] == pytest.approx([0.55, 0.35])
-    assert balance_gain(found, apart.accepted, together.accepted, is_study=False).mean == pytest.approx(0.5)
-    assert balance_gain(found, apart.accepted, together.accepted, is_study=True).mean == pytest.approx(0)
+    topics, studies = (
+        gain(balances(found, apart.accepted, is_study=place), balances(found, together.accepted, is_study=place))
+        for place in (False, True)
+    )
+    assert (topics.mean, topics.trees, studies.mean) == (pytest.approx(0.5), len(TREES), pytest.approx(0))
+
+
+def test_the_balance_counts_what_is_misread_and_what_is_foreign_at_half():
+    said = [("s1", True), ("s1", True), ("s2", True), ("s3", False), ("", True), ("", False)]
+    found = [reading(TREES[0], [0.9, 0.1, 0.1], target) for target, _ in said]
+    found.append(reading(TREES[1], [0.9, 0.1, 0.1], "s1"))
+    accepted = [*(taken for _, taken in said), True]
+    assert balances(found, accepted, is_study=False) == {"tree0": pytest.approx(2 / 4 - (1 / 4 + 1 / 2) / 2)}
+    assert balances(found, accepted, is_study=True) == {}
 
 
 @pytest.mark.parametrize("fit", [by_margin, by_outside_class])
