@@ -14,12 +14,10 @@ from inquitree_gym.exploration.building.schemas import glossary_name, kind_of
 from inquitree_gym.exploration.citing import work_of
 from inquitree_gym.exploration.gold import CitationGold, Slot
 from inquitree_gym.exploration.library import CLAIM, NAME, PAPERS, Library, PaperFacts, Place
-from inquitree_gym.exploration.providers import LocalLibrary, local_library
+from inquitree_gym.exploration.providers import LocalLibrary
 from inquitree_gym.exploration.schema import USUAL_TURNS, Condition, ExplorationTask, GoldFact, TextQuery
 from inquitree_gym.fiction.documents import RandomStream
 
-TEXTS = 14
-"""Frozen tasks."""
 SLOTS = (3, 5)
 TRIES = 10
 """Drawings for each paper at most."""
@@ -136,9 +134,3 @@ def _written(
         ),
         path=(*path, f"ANSWER\n{gold.written()}"),
     )
-
-
-def draw_texts() -> list[ExplorationTask]:
-    """Return the frozen tasks, one library after the other. Needs the extra ``explore``."""
-    providers = [local_library(spec) for spec in navigation.frozen_specs()]
-    return [citation_task(providers[number % len(providers)], number) for number in range(TEXTS)]

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.building.records import stream
 from inquitree_gym.exploration.gold import MAX_PARTS, AnswerGold, Part
-from inquitree_gym.exploration.library import JOIN, NAME, Column, Library, LibrarySpec, Record, Value
+from inquitree_gym.exploration.library import JOIN, NAME, Column, Library, Record, Value
 from inquitree_gym.exploration.schema import Condition, ExplorationTask, GoldFact, LeadsTo, Query
 from inquitree_gym.fiction.documents import RandomStream
-from inquitree_gym.seeds import splitmix64
 
 HOPS = (2,) * 9 + (3,) * 10 + (4,) * 8 + (5,) * 8 + (6,) * 4
 """Records of each of 39 tasks: the only numbers that fit all rows of the paper's Table 6."""
@@ -31,9 +29,6 @@ TRIES = 12
 """Drawings of the constraints of a hop."""
 DRAWS = 4_000
 """Drawings of a task before it is given up."""
-SEEDS = (1, 3, 5, 7, 9)
-"""Seeds of the libraries: odd, as all tests."""
-SIZE = 2_000
 WORLDS = 8
 """Worlds that a library draws its own from."""
 _PART = 1_000
@@ -330,14 +325,3 @@ def _claim(column: Column, low: Condition, high: Condition, choose: Callable[...
     unit, factor = choose(column.units)
     ends = (f"{float(each.value) * factor:.10g}" for each in (low, high))
     return f"{column.asks} {' to '.join(ends)} {unit}"
-
-
-def frozen_specs() -> list[LibrarySpec]:
-    """Return the five libraries."""
-    return [LibrarySpec(seed=seed, world=splitmix64(seed, WORLDS) % WORLDS, size=SIZE) for seed in SEEDS]
-
-
-def draw_frozen() -> list[ExplorationTask]:
-    """Return the frozen tasks, one library after the other."""
-    indexes = [Index(build_library(spec)) for spec in frozen_specs()]
-    return [navigation_task(indexes[number % len(SEEDS)], number, depth) for number, depth in enumerate(HOPS)]

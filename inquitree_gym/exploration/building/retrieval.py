@@ -13,12 +13,10 @@ from inquitree_gym.exploration.building.records import stream
 from inquitree_gym.exploration.building.schemas import glossary_name, kind_of, openings
 from inquitree_gym.exploration.gold import AnswerGold, Part
 from inquitree_gym.exploration.library import JOIN, METHOD, NAME, PAPERS, PaperFacts, Record
-from inquitree_gym.exploration.providers import LocalLibrary, local_library
+from inquitree_gym.exploration.providers import LocalLibrary
 from inquitree_gym.exploration.schema import Condition, ExplorationTask, GoldFact
 from inquitree_gym.fiction.documents import RandomStream
 
-RETRIEVALS = 32
-"""Frozen tasks."""
 AMBIGUOUS = 8
 """Papers that the words leave at least, and that the other constraints leave."""
 FIRST_AUTHOR = "first_author"
@@ -136,9 +134,3 @@ def _written(
         evidence=tuple(GoldFact(document=name, page=page, fact=column) for column, (name, page) in places),
         path=(*path, f"ANSWER {gold.written()}"),
     )
-
-
-def draw_retrievals() -> list[ExplorationTask]:
-    """Return the frozen tasks, one library after the other. Needs the extra ``explore``."""
-    providers = [local_library(spec) for spec in navigation.frozen_specs()]
-    return [retrieval_task(providers[number % len(providers)], number) for number in range(RETRIEVALS)]

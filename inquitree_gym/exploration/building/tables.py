@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from inquitree_gym.exploration.building import navigation
-from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.building.navigation import Hop, Index
 from inquitree_gym.exploration.building.records import stream
 from inquitree_gym.exploration.gold import TableGold
@@ -18,8 +17,6 @@ from inquitree_gym.exploration.library import NAME, Column, Library, Value, numb
 from inquitree_gym.exploration.schema import TURNS, Condition, ExplorationTask, GoldFact, TableColumn, TableQuery
 from inquitree_gym.fiction.documents import RandomStream
 
-TABLES = 18
-"""Frozen tasks."""
 TRIES = 10
 """Drawings for each record at most."""
 ROWS = (8, 20)
@@ -241,9 +238,3 @@ def _question(library: Library, root: Hop, drawn: Sequence[_Drawn], headers: Seq
     form = f"as a Markdown table with the headers {' | '.join(headers)}. {headers[0]} is the name, one row each"
     rest = "Give numbers in the unit of their header, and leave a cell empty where the page has no value."
     return f"{''.join(before)}{scope}, {form}. {'. '.join(each.said for each in drawn)}. {rest}"
-
-
-def draw_tables() -> list[ExplorationTask]:
-    """Return the frozen tasks, one library after the other."""
-    indexes = [Index(build_library(spec)) for spec in navigation.frozen_specs()]
-    return [table_task(indexes[number % len(indexes)], number) for number in range(TABLES)]
