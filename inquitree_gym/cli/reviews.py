@@ -206,7 +206,8 @@ def review_tree(  # noqa: PLR0913  (one parameter per flag)
         review = Review(loaded, found, quotations, by or getuser(), partial(save_decisions, file, tree))
         review.serve(port) if page else review.talk()
         left = len(review.findings.open_rows)
-        note(f"{file}: {plural(len(found.rows), 'row')}, {left} open")
+        after = "" if left else f"; next: inquitree review {tree} --apply"
+        note(f"{file}: {plural(len(found.rows), 'row')}, {left} open{after}")
 
 
 class Review:
