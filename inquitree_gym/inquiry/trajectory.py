@@ -220,7 +220,7 @@ def check_log(episode: Episode[InquiryEvent], tree: Tree) -> None:
     if rules.threshold is None:
         raise LogError("the threshold of the log is not a number; it is damaged")
     results = {study.id: len(study.outcomes) for study in tree.studies}
-    known = {None, *results, *(node.id for node in (*tree.subtopics, *tree.conclusions))}
+    known = {None, *results, *(node.id for node in tree.subtopics), *(item.id for item in tree.conclusions)}
     world_of(tree, episode)
     exam = exam_of(tree)
     entered = Counter[str | None]()
