@@ -65,7 +65,7 @@ class Tasks(Protocol[T]):
 
     columns: Sequence[str] = ("id", "version", "group", "published")
     """Columns of ``inquitree list``."""
-    drawn = ""
+    drawn: str = ""
     """Names of tasks that are drawn when they are asked for, in words for ``inquitree list``. Empty for none."""
 
     @property

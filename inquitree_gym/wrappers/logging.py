@@ -327,7 +327,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 "wrote it, or remove the log"
             )
 
-    def _write(self, record: log.Record) -> None:
+    def _write(self, record: log.Header | log.Reply | Turn[Any] | log.Failure | log.Footer) -> None:
         if self._writer is not None:
             self._writer.write(record)
 
