@@ -122,7 +122,7 @@ def open_browser() -> Iterator[Tab]:
     """Yield a tab of a browser that ends with the block."""
     assert CHROMIUM is not None, f"install one of {', '.join(NAMES)}"
     (orders_out, orders_in), (answers_out, answers_in) = os.pipe(), os.pipe()
-    with TemporaryDirectory() as profile:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as profile:  # the browser may still write
         # Chromium reads orders from descriptor 3 and answers on 4; a shell puts the pipes there.
         command = f'exec "$@" 3<&{orders_out} 4>&{answers_in}'
         browser = subprocess.Popen(
