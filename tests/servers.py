@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import inspect
 import json
 import re
@@ -21,6 +22,7 @@ from inquitree_gym.inquiry.agents.answers import sheet_answers
 from inquitree_gym.inquiry.exam import exam_of, sheet_of_world
 from inquitree_gym.llm import SystemClock
 from inquitree_gym.llm.litellm import load_litellm, run_sync
+from inquitree_gym.loopback import PageServer
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.worlds import actual_world, in_world
 
@@ -324,6 +326,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = self.close_connection or answer.missing > 0
 
     def log_message(self, *_: object) -> None: ...
+
+
+def ask_page(server: PageServer, path: str, order: Any = None, **headers: str) -> tuple[int, bytes]:
+    """Return status and content of an answer of a page's server: to a GET, or with an order to a POST of the page."""
+    body = order if isinstance(order, bytes) else None if order is None else json.dumps(order).encode()
+    usual = {} if body is None else {"Origin": server.origin, "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection.request("GET" if body is None else "POST", path, body, usual | headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, content
 
 
 def close_clients() -> None:

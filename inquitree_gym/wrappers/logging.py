@@ -25,6 +25,7 @@ from inquitree_gym.envs.episode_records import unwrap_records
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
 from inquitree_gym.files import name_file
 from inquitree_gym.log import Episode, Header, Turn, read_episode
+from inquitree_gym.log.jsonl import JsonlRecord
 
 Message = dict[str, str]
 
@@ -327,7 +328,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 "wrote it, or remove the log"
             )
 
-    def _write(self, record: log.Header | log.Reply | Turn[Any] | log.Failure | log.Footer) -> None:
+    def _write(self, record: JsonlRecord) -> None:
         if self._writer is not None:
             self._writer.write(record)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import threading
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from inquitree_gym.trees import Tree
 from tests.authoring.reviewed import Case, case_in
 from tests.contract.command_line import inquitree
 from tests.results.browser import CHROMIUM, DESKTOP, PHONE, Tab, open_browser
+from tests.servers import ask_page
 
 QUOTED = {"s1a": [Quotation(quotation="We measured <b>it</b> twice.", place="Methods, p. 3")]}
 
@@ -50,19 +50,8 @@ def server(case: Case) -> Iterator[ReviewServer]:
     started.server_close()
 
 
-def ask(server: ReviewServer, path: str, order: Any = None, **headers: str) -> tuple[int, Any]:
-    body = order if isinstance(order, bytes) else None if order is None else json.dumps(order).encode()
-    usual = {} if body is None else {"Origin": server.origin, "Content-Type": "application/json"}
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
-    connection.request("GET" if body is None else "POST", path, body, usual | headers)
-    answer = connection.getresponse()
-    content = answer.read()
-    connection.close()
-    return answer.status, content
-
-
 def act(server: ReviewServer, order: Any, **headers: str) -> tuple[int, Any]:
-    status, content = ask(server, f"/{server.token}/act", order, **headers)
+    status, content = ask_page(server, f"/{server.token}/act", order, **headers)
     return status, json.loads(content)
 
 
@@ -95,7 +84,7 @@ def test_orders_are_saved_before_they_are_answered(server: ReviewServer, case: C
 def test_orders_from_elsewhere_are_refused(
     path: str, headers: dict[str, str], why: str, server: ReviewServer, case: Case
 ):
-    status, content = ask(server, path.replace("TOKEN", server.token), REJECT, **headers)
+    status, content = ask_page(server, path.replace("TOKEN", server.token), REJECT, **headers)
     assert status in (403, 413)
     assert why in json.loads(content)["error"]
     assert case.findings.decisions == ()
@@ -103,7 +92,7 @@ def test_orders_from_elsewhere_are_refused(
 
 @pytest.mark.parametrize("path", ["/", "/wrong/", "/wrong/state", "/TOKEN/other"])
 def test_without_the_token_nothing_can_be_read(path: str, server: ReviewServer, case: Case):
-    status, content = ask(server, path.replace("TOKEN", server.token))
+    status, content = ask_page(server, path.replace("TOKEN", server.token))
     assert status in (403, 404)
     assert case.tree.topic.encode() not in content
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
 import threading
@@ -25,6 +24,7 @@ from inquitree_gym.sheets import lettered, lettered_items
 from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from tests.contract.command_line import Done, inquitree
 from tests.results.browser import CHROMIUM, DESKTOP, PHONE, Tab, open_browser
+from tests.servers import ask_page
 
 TASKS = {
     "inquiry": {"papers": "paper12", "fake_level": 3, "max_turns": "2n"},
@@ -66,14 +66,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def ask(server: PlayServer, path: str, order: Any = None, **headers: str) -> tuple[int, str]:
-    body = order if isinstance(order, bytes) else None if order is None else json.dumps(order).encode()
-    usual = {} if body is None else {"Origin": server.origin, "Content-Type": "application/json"}
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
-    connection.request("GET" if body is None else "POST", path, body, usual | headers)
-    answer = connection.getresponse()
-    content = answer.read().decode()
-    connection.close()
-    return answer.status, content
+    status, content = ask_page(server, path, order, **headers)
+    return status, content.decode()
 
 
 def state_of(server: PlayServer) -> dict[str, Any]:
