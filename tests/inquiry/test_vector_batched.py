@@ -184,7 +184,7 @@ def test_a_text_as_near_to_the_threshold_as_rounding_is_read_as_one_alone_reads_
         ((JUNK, 3), "an action must be a string, got int"),
         (np.array([1.0, 2.0]), "an action must be a string, got float"),
     ],
-    ids=str,
+    ids=["one", "none", "text", "number", "set", "dict", "mixed", "array"],
 )
 def test_actions_of_another_kind_are_refused(actions, told: str, minilm):
     env = vector("batched", 2)
