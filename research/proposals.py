@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import typer
@@ -25,18 +25,17 @@ from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.document import Candidate
 from inquitree_gym.trees.schema import Embed, centroids
-from research.described import described_tree
 
 ProposalKind = Literal["right", "vague", "near_miss", "off_target", "foreign"]
 PROPOSAL_KINDS: tuple[ProposalKind, ...] = get_args(ProposalKind)
 Origin = Literal["written", "played"]
 TOPIC = "topic"
+WRITTEN = Path(__file__).parent / "reader" / "proposals"
+"""Labelled proposals about the shipped trees that were written to train readers."""
 KINDS_TAKEN: tuple[ProposalKind, ...] = ("foreign", "vague", "near_miss", "off_target")
 """Kinds of proposals that should be refused."""
 MEASURES = ("nearest_subtopic", "nearest_study", "understood", "misread", "refused", *KINDS_TAKEN)
 """Shares of labelled proposals that are printed."""
-
-SetType = TypeVar("SetType", bound=BaseModel)
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -175,22 +174,34 @@ class FileReadings:
     wrong: list[WrongReading]
 
 
-def load_set(file: Path, model: type[SetType], content: str) -> SetType:
-    """Return the labelled texts of one JSON file. ``content`` names them in errors.
+def load_proposals(folder: Path = WRITTEN) -> list[ProposalSet]:
+    """Return the proposals of all JSON files of a folder, one for each tree, in paper order.
+
+    Raises:
+        OptionError: the folder holds none, or a file is invalid.
+    """
+    files = sorted(folder.glob("*.json"), key=lambda file: (len(file.stem), file.stem))
+    if not files:
+        raise OptionError(f"no proposals (*.json) in '{folder}'; give a folder with one file per tree")
+    return [load_set(file) for file in files]
+
+
+def load_set(file: Path) -> ProposalSet:
+    """Return the proposals of one JSON file.
 
     Raises:
         OptionError: the file cannot be read or is invalid.
     """
     if not file.is_file():
-        raise OptionError(f"no file of {content} at '{file}'; give a .json file")
+        raise OptionError(f"no file of proposals at '{file}'; give a .json file")
     try:
-        return model.model_validate_json(file.read_bytes())
+        return ProposalSet.model_validate_json(file.read_bytes())
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        raise OptionError(f"'{file}' is not a valid set of {content}: {fault['msg']} at {fault['loc']}") from error
+        raise OptionError(f"'{file}' is not a valid set of proposals: {fault['msg']} at {fault['loc']}") from error
 
 
-def matching_cases(sets: Sequence[ProposalSet], find: Callable[[str], Tree] = described_tree) -> list[MatchingCase]:
+def matching_cases(sets: Sequence[ProposalSet], find: Callable[[str], Tree] = load_tree) -> list[MatchingCase]:
     """Return every proposal with its candidates. ``find`` loads a tree by id.
 
     Raises:
@@ -215,7 +226,7 @@ def measure_file(file: Path, tree: Tree, embedder: str) -> FileReadings:
     if reader.threshold is None:
         raise OptionError(f"no threshold has been calibrated for the embedder '{embedder}'; take another one")
     threshold = reader.threshold
-    proposals = load_set(file, ProposalSet, "proposals")
+    proposals = load_set(file)
     if proposals.tree != tree.id:
         raise OptionError(f"'{file}' holds proposals about {proposals.tree}, not about {tree.id}")
     cases = matching_cases([proposals], lambda name: tree)
@@ -248,7 +259,7 @@ def match_cases(
     cases: Sequence[MatchingCase],
     embedder: Embedder,
     *,
-    find: Callable[[str], Tree] = described_tree,
+    find: Callable[[str], Tree] = load_tree,
 ) -> list[MatchedProposal]:
     """Match every proposal with the centroids of its candidates.
 

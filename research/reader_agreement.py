@@ -16,6 +16,7 @@ from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.inquiry.llm_matcher import NONE, LLMReader, Reader, ReaderAnswer, ReaderRequest, model_name
 from inquitree_gym.llm import Budget, BudgetedChat, ChatModel, ReplyCache, run_sync
 from inquitree_gym.runs.study import ALL
+from research.blind.readings import blind_sets
 from research.kappa import cohen_kappa
 from research.proposals import (
     MatchedProposal,
@@ -26,7 +27,6 @@ from research.proposals import (
     matching_cases,
     reading_shares,
 )
-from research.static.proposals import load_proposals
 
 CHOSEN = 0.5
 """Threshold between the similarities 0 and 1 of a reader's choices."""
@@ -150,7 +150,7 @@ def reader_agreement(  # noqa: PLR0913  (one parameter per flag)
 
 def _cases(papers: Sequence[str], origin: str) -> list[MatchingCase]:
     wanted = {f"paper{name}" if name.isdigit() else name for name in papers}
-    sets = load_proposals()
+    sets = blind_sets()
     if unknown := wanted - {each.tree for each in sets} - {ALL}:
         raise OptionError(f"no labelled proposals about {', '.join(sorted(unknown))}")
     chosen = [each for each in sets if ALL in wanted or each.tree in wanted]

@@ -27,7 +27,7 @@ MODELS_VARIABLE = "INQUITREE_MODELS"
 MANIFEST = "inquitree.json"
 
 Kind = Literal["onnx", "static"]
-SOURCES = ("inquitree-reader-1", "all-MiniLM-L6-v2")
+SOURCES = ("inquitree-reader-2", "all-MiniLM-L6-v2")
 """Names of the models that others are derived from."""
 COMMANDS: dict[Kind, str] = {"onnx": "python -m research.onnx", "static": "python -m research.static"}
 """Command that makes each kind, in a clone of the repository."""
@@ -131,7 +131,7 @@ class OnnxEmbedder(SharedWeights):
         """Store the name. The model is loaded on first use.
 
         Args:
-            model: ``inquitree-reader-1`` or ``all-MiniLM-L6-v2`` for its folder in `models_folder`, or another folder
+            model: ``inquitree-reader-2`` or ``all-MiniLM-L6-v2`` for its folder in `models_folder`, or another folder
                 that ``python -m research.onnx`` wrote, or a copy of the hub repository of MiniLM with
                 ``onnx/model.onnx`` and ``tokenizer.json``.
             threads: CPU threads per text.
@@ -221,7 +221,7 @@ class StaticEmbedder(SharedWeights):
         """Store the name. The model is loaded on first use.
 
         Args:
-            model: ``inquitree-reader-1`` or ``all-MiniLM-L6-v2`` for its folder in `models_folder`, or another folder.
+            model: ``inquitree-reader-2`` or ``all-MiniLM-L6-v2`` for its folder in `models_folder`, or another folder.
         """
         self.name = f"static:{model}"
         self._folder = model_folder("static", model)

@@ -280,7 +280,7 @@ def torch_threads(threads: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-READER = "inquitree-reader-1"
+READER = "inquitree-reader-2"
 READER_THRESHOLD = 0.55
 """τ for the reader. Docs/validity.md has the evidence."""
 ADAPTER_DIGEST = "fe51ce5b5f74ea65e36303a6e7aab0210d773eb31b929e5d06e7c479fd30ebf1"

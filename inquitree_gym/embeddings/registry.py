@@ -180,7 +180,7 @@ _WITHOUT_DEVICE = (WORDS, "static", "litellm")
 def load_embedder(name: str, *, device: Device = "cpu") -> Embedder:
     """Return the embedder of that name, the same object for each device. Its weights are loaded on first use.
 
-    Names are ``inquitree-reader-1``, ``all-MiniLM-L6-v2``, ``onnx:`` or ``static:`` before either of these or before a
+    Names are ``inquitree-reader-2``, ``all-MiniLM-L6-v2``, ``onnx:`` or ``static:`` before either of these or before a
     folder, ``hashed-words``, ``sentence-transformers:NAME_OR_FOLDER`` and ``litellm:MODEL``.
 
     Args:

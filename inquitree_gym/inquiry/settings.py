@@ -59,7 +59,7 @@ class InquirySettings(KindSettings):
     fake_level: Annotated[tuple[FakeLevel, ...], BeforeValidator(as_tuple)] = Field(
         default=(0,), min_length=1, description="Fake levels: results are fake with probability LEVEL/10."
     )
-    embedder: str = Field(default="inquitree-reader-1", description="Embedder that reads the actions.")
+    embedder: str = Field(default="inquitree-reader-2", description="Embedder that reads the actions.")
     reader: Annotated[
         dict[str, Any] | None, BeforeValidator(_reader_table), TableField("model", prefix=LLM_PREFIX, server=True)
     ] = Field(default=None, description="Reader of the actions: local, or llm:MODEL to ask a model what they mean.")

@@ -1,4 +1,4 @@
-"""Measure how the shipped reader reads the blind proposals, and rules that might read them better.
+"""Measure how the reader reads proposals by authors who had no part in it, and rules that might read them better.
 
 ``python -m research.blind`` prints shares by author and tree and over thresholds, the agreement of the two labellers,
 and rules that are fitted on all trees but one.
@@ -7,12 +7,17 @@ and rules that are fitted on all trees but one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from inquitree_gym.cli import output, run_app
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
-from inquitree_gym.embeddings.local import MINILM_THRESHOLD, READER_THRESHOLD
+from inquitree_gym.embeddings.local import MINILM_THRESHOLD, READER_THRESHOLD, AdaptedMiniLM, file_digest
+from inquitree_gym.kinds import kind
+from inquitree_gym.runs.study import ALL
+from research.blind.labels import label_agreement
 from research.blind.readings import SECOND_LABELS, SHARES, Reading, blind_sets, read_blind, shares
 from research.blind.rules import (
     TriedRule,
@@ -24,7 +29,6 @@ from research.blind.rules import (
     separation,
     try_rule,
 )
-from research.played import label_agreement
 
 PLAIN = "all-MiniLM-L6-v2"
 SHIPPED = {DEFAULT_EMBEDDER: READER_THRESHOLD, PLAIN: MINILM_THRESHOLD}
@@ -36,9 +40,19 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 @app.command()
-def measure() -> None:
+def measure(
+    adapter: Annotated[
+        Path | None,
+        typer.Option(help="File of an adapter that python -m research.reader wrote."),
+    ] = None,
+    papers: Annotated[str, typer.Option(help="all, or ids and paper numbers, comma-separated.")] = ALL,
+) -> None:
     """Print all tables."""
-    for title, rows in tables({name: read_blind(load_embedder(name)) for name in SHIPPED}):
+    readers = {name: load_embedder(name) for name in SHIPPED}
+    if adapter is not None:
+        readers[DEFAULT_EMBEDDER] = AdaptedMiniLM(adapter, file_digest(adapter))
+    about = kind("inquiry").tasks.expand(output.split(papers))
+    for title, rows in tables({name: read_blind(embedder, about) for name, embedder in readers.items()}):
         output.print_table(title, rows)
 
 
@@ -61,10 +75,10 @@ def _agreement_rows() -> Iterator[list[str]]:
 def _group_rows(readings: Sequence[Reading]) -> Iterator[list[str]]:
     yield ["proposals", "n", *(share.name for share in SHARES)]
     groups: dict[str, list[Reading]] = {"all": [*readings], "label sure": [r for r in readings if r.found.sure]}
-    for each in readings:
-        groups.setdefault(f"author {each.found.author}", []).append(each)
-    for each in readings:
-        groups.setdefault(each.found.tree, []).append(each)
+    for name in ("origin", "author", "tree"):
+        for each in readings:
+            value = getattr(each.found, name)
+            groups.setdefault(f"author {value}" if name == "author" else value, []).append(each)
     for name, group in groups.items():
         yield [name, str(len(group)), *_cells(group, _above(group, READER_THRESHOLD))]
 

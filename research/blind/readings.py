@@ -13,15 +13,21 @@ from numpy.typing import NDArray
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.embeddings.protocol import Vectors, embedded
 from inquitree_gym.results.statistics import Estimate, clustered_mean
-from inquitree_gym.trees import load_tree
 from inquitree_gym.trees.schema import wordings
-from research.proposals import MatchedProposal, MatchingCase, ProposalSet, case_similarities, matched, matching_cases
-from research.static.proposals import load_proposals
+from research.proposals import (
+    MatchedProposal,
+    MatchingCase,
+    ProposalSet,
+    case_similarities,
+    load_proposals,
+    matched,
+    matching_cases,
+)
 
 PROPOSALS = Path(__file__).parent / "proposals"
-"""Blind proposals about the shipped trees, with the labels that count."""
+"""Blind and played proposals about the shipped trees, with the labels that count."""
 SECOND_LABELS = Path(__file__).parent / "second_labels.json"
-"""Labels of four trees by the other labeller, who did not see the first ones."""
+"""Labels of some of them by another labeller, who did not see the first ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +75,9 @@ def blind_sets() -> list[ProposalSet]:
     return load_proposals(PROPOSALS)
 
 
-def read_blind(embedder: Embedder) -> list[Reading]:
-    """Return the readings of all blind proposals among the nodes of the shipped trees."""
-    return read_cases(matching_cases(blind_sets(), load_tree), embedder)
+def read_blind(embedder: Embedder, trees: Sequence[str]) -> list[Reading]:
+    """Return the readings of all proposals about ``trees`` (ids) among their nodes."""
+    return read_cases(matching_cases([each for each in blind_sets() if each.tree in trees]), embedder)
 
 
 def read_cases(cases: Sequence[MatchingCase], embedder: Embedder) -> list[Reading]:

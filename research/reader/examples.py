@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import wordings
 from research.proposals import MatchingCase, ProposalSet, matching_cases
-from research.static.proposals import load_sets
-
-PROPOSALS = Path(__file__).parent / "proposals"
-"""Proposals that are used for training alone, in the ways in which agents speak."""
-PARAPHRASES = Path(__file__).parent.parent / "paraphrases"
-"""One folder per author, with one file per tree: node id to paraphrases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +31,7 @@ class Example:
     targets: tuple[int, ...]
     """Indices of the candidates that it means. Empty for none."""
     author: str
+    """Who wrote it. A paraphrase has the id of its tree."""
     kind: str
     """``right`` or the reason why it means none, as in `research.proposals`."""
 
@@ -51,19 +44,13 @@ class Examples:
     examples: tuple[Example, ...]
 
 
-Places = Mapping[tuple[str, str], tuple[int, int]]
-"""Family and index by tree and node."""
-
-
-def gather(trees: Sequence[Tree], proposals: Sequence[ProposalSet], folder: Path = PARAPHRASES) -> Examples:
-    """Return the families of ``trees`` with their examples: these proposals, those of `PROPOSALS`, and paraphrases."""
+def gather(trees: Sequence[Tree], proposals: Sequence[ProposalSet]) -> Examples:
+    """Return the families of ``trees`` with their examples: the proposals about them, and their paraphrases."""
     families = [family for tree in trees for family in _families(tree)]
-    places = {(f.tree, node): (k, i) for k, f in enumerate(families) for i, node in enumerate(f.nodes)}
     index = {(family.tree, family.nodes): k for k, family in enumerate(families)}
-    known = {tree.id for tree in trees}
-    more = [each for each in load_sets(PROPOSALS, ProposalSet, "proposals") if each.tree in known]
-    cases = matching_cases([*proposals, *more], {tree.id: tree for tree in trees}.__getitem__)
-    examples = [*(_of_case(case, index) for case in cases), *_of_paraphrases(folder, places)]
+    known = {tree.id: tree for tree in trees}
+    cases = matching_cases([each for each in proposals if each.tree in known], known.__getitem__)
+    examples = [*(_of_case(case, index) for case in cases), *_of_paraphrases(families)]
     return Examples(tuple(families), tuple(dict.fromkeys(examples)))
 
 
@@ -78,10 +65,7 @@ def _of_case(case: MatchingCase, index: Mapping[tuple[str, tuple[str, ...]], int
     return Example(family, case.text, targets, case.author, case.kind)
 
 
-def _of_paraphrases(folder: Path, places: Places) -> Iterator[Example]:
-    known = {tree for tree, _ in places}
-    for file in sorted(folder.glob("*/*.json")):
-        labelled = json.loads(file.read_text(encoding="utf-8")) if file.stem in known else {}
-        for node, texts in labelled.items():
-            family, index = places[file.stem, node]
-            yield from (Example(family, text, (index,), file.parent.name, "right") for text in texts)
+def _of_paraphrases(families: Sequence[Family]) -> Iterator[Example]:
+    for k, family in enumerate(families):
+        for i, (_, *others) in enumerate(family.texts):
+            yield from (Example(k, text, (i,), family.tree, "right") for text in others)

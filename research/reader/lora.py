@@ -10,96 +10,136 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import normalize
-from torch.nn.utils.parametrize import register_parametrization
+from torch.nn.functional import linear, normalize
+from torch.nn.utils.rnn import pad_sequence
 
 from inquitree_gym.embeddings.local import BASE, DOWN, UP, Adapter, file_digest
 
 WINDOW = 256
 """Tokens of a text that are read."""
-BATCH = 512
-"""Texts per forward pass."""
+BATCH = 64
+"""Texts per forward pass, of about equal length."""
 WARM_UP = 10
 """Steps over which the learning rate rises."""
 
 
-class LowRankChange(nn.Module):
-    """Adds ``scale · up @ down`` to a weight of shape ``(out, in)``. It starts as no change."""
+class AdaptedLinear(nn.Module):
+    """A frozen linear layer with ``scale · up @ down`` added to its weight. It starts as no change.
 
-    def __init__(self, weight: Tensor, rank: int, scale: float, generator: torch.Generator) -> None:
+    The change acts on the inputs, so that a step back never makes a gradient of the shape of the weight.
+    """
+
+    def __init__(self, layer: nn.Linear, rank: int, scale: float, generator: torch.Generator) -> None:
         """Draw ``down`` from a normal distribution, and set ``up`` to zero."""
         super().__init__()
-        rows, columns = weight.shape
+        rows, columns = layer.weight.shape
         down = torch.randn(rank, columns, generator=generator) / math.sqrt(columns)
-        self.down = nn.Parameter(down.to(weight.device))
-        self.up = nn.Parameter(torch.zeros(rows, rank, device=weight.device))
+        self.down = nn.Parameter(down.to(layer.weight.device))
+        self.up = nn.Parameter(torch.zeros(rows, rank, device=layer.weight.device))
+        self._layer = layer
         self._scale = scale
 
-    def forward(self, weight: Tensor) -> Tensor:
-        """Return the changed weight."""
-        return weight + self._scale * (self.up @ self.down)
+    @property
+    def factors(self) -> tuple[nn.Parameter, nn.Parameter]:
+        """``down`` and ``up``."""
+        return self.down, self.up
+
+    @torch.no_grad()
+    def take(self, down: NDArray[np.float16], up: NDArray[np.float16]) -> None:
+        """Begin from these factors."""
+        for own, given in zip(self.factors, (down, up), strict=True):
+            own.copy_(torch.from_numpy(given.astype(np.float32)))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the outputs of the changed layer."""
+        return self._layer(inputs) + self._scale * linear(linear(inputs, self.down), self.up)
 
 
 class TrainableEncoder:
-    """MiniLM with a low-rank change of each linear layer of its encoder."""
+    """MiniLM with a low-rank change of each linear layer of its encoder, of which the upper blocks are trained."""
 
-    def __init__(self, folder: Path, rank: int, scale: float, seed: int, device: str) -> None:
-        """Load MiniLM from ``folder`` and add the changes. Rank 0 adds none."""
+    def __init__(
+        self,
+        folder: Path,
+        rank: int,
+        scale: float,
+        seed: int,
+        device: str,
+        frozen: int = 0,
+        start: Adapter | None = None,
+    ) -> None:
+        """Load MiniLM from ``folder`` and add the changes: those of ``start``, else none yet. Rank 0 adds none.
+
+        The lower ``frozen`` of the six blocks are not trained, so that a text passes them once.
+        """
         from transformers import AutoModel, AutoTokenizer
 
         self.device = device
         self._scale = scale
+        self._frozen = frozen
         self._tokenizer: Any = AutoTokenizer.from_pretrained(str(folder))
         self.model: Any = AutoModel.from_pretrained(str(folder)).to(device).eval()
         self.model.requires_grad_(False)
-        self._tokens: dict[str, list[int]] = {}
+        self._below: dict[str, Tensor] = {}
         generator = torch.Generator().manual_seed(seed)
-        layers = [(name, each) for name, each in self.model.encoder.named_modules() if isinstance(each, nn.Linear)]
-        self._changes = {
-            f"encoder.{name}.weight": LowRankChange(each.weight, rank, scale, generator)
-            for name, each in layers
-            if rank
-        }
-        for name, each in layers if rank else ():
-            register_parametrization(each, "weight", self._changes[f"encoder.{name}.weight"])
+        encoder = self.model.encoder
+        layers = [(name, each) for name, each in encoder.named_modules() if rank and isinstance(each, nn.Linear)]
+        self._changes: dict[str, AdaptedLinear] = {}
+        for name, layer in layers:
+            weight = f"encoder.{name}.weight"
+            changed = self._changes[weight] = AdaptedLinear(layer, rank, scale, generator)
+            if start is not None:
+                changed.take(start.factors[weight + DOWN], start.factors[weight + UP])
+            encoder.set_submodule(name, changed)
+        for block in encoder.layer[:frozen]:
+            block.requires_grad_(False)
 
     @property
     def parameters(self) -> list[nn.Parameter]:
-        """The factors of all changes."""
-        return [factor for change in self._changes.values() for factor in change.parameters()]
+        """The factors of all changes that are trained."""
+        changes = self._changes.values()
+        return [factor for change in changes for factor in change.factors if factor.requires_grad]
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """Return the vectors of ``texts``, shape ``(len(texts), 384)``, rows of unit length."""
-        order = sorted(range(len(texts)), key=lambda i: len(self._read(texts[i])))
+        below = [self._enter(text) for text in texts]
+        order = sorted(range(len(texts)), key=lambda i: len(below[i]))
         batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
-        rows = torch.cat([self._embed([texts[i] for i in batch]) for batch in batches])
+        rows = torch.cat([self._rise([below[i] for i in batch]) for batch in batches])
         return rows[torch.tensor(np.argsort(order), device=self.device)]
 
     def adapter(self) -> Adapter:
         """Return the changes in half precision."""
         factors = {}
         for name, change in self._changes.items():
-            for suffix, factor in ((DOWN, change.down), (UP, change.up)):
+            for suffix, factor in zip((DOWN, UP), change.factors, strict=True):
                 factors[name + suffix] = factor.detach().cpu().numpy().astype(np.float16)
         return Adapter(BASE, self._scale, factors)
 
-    def _embed(self, texts: Sequence[str]) -> Tensor:
-        rows = [self._read(text) for text in texts]
-        ids = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.long)
-        mask = torch.zeros_like(ids)
-        for index, row in enumerate(rows):
-            ids[index, : len(row)] = torch.tensor(row)
-            mask[index, : len(row)] = 1
-        ids, mask = ids.to(self.device), mask.to(self.device)
-        states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        mean = (states * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
-        return normalize(mean, dim=-1)
+    def _enter(self, text: str) -> Tensor:
+        """Return what the frozen blocks make of a text, shape ``(tokens, 384)``."""
+        if text not in self._below:
+            tokens = self._tokenizer(text, truncation=True, max_length=WINDOW, return_tensors="pt")["input_ids"]
+            with torch.no_grad():
+                states = self.model.embeddings(input_ids=tokens.to(self.device))
+                for block in self.model.encoder.layer[: self._frozen]:
+                    states = block(states)
+            self._below[text] = states[0]
+        return self._below[text]
 
-    def _read(self, text: str) -> list[int]:
-        if text not in self._tokens:
-            self._tokens[text] = self._tokenizer(text, truncation=True, max_length=WINDOW)["input_ids"]
-        return self._tokens[text]
+    def _rise(self, below: Sequence[Tensor]) -> Tensor:
+        """Return the vectors of texts from what the frozen blocks made of them."""
+        states = pad_sequence(list(below), batch_first=True)
+        read = torch.zeros(states.shape[:2], device=self.device)
+        for row, text in zip(read, below, strict=True):
+            row[: len(text)] = 1
+        hidden = torch.where(read[:, None, None, :] > 0, 0.0, -torch.inf)
+        for block in self.model.encoder.layer[self._frozen :]:
+            states = block(states, hidden)
+        mean = (states * read[..., None]).sum(dim=1) / read.sum(dim=1, keepdim=True)
+        return normalize(mean, dim=-1)
 
 
 def descend(

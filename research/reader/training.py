@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from inquitree_gym.embeddings.local import Adapter
 from research.reader.examples import Example, Examples, Family
 from research.reader.lora import TrainableEncoder, descend
 
@@ -26,6 +27,8 @@ class Settings:
 
     rank: int = 16
     scale: float = 1.0
+    frozen: int = 3
+    """Lower blocks of the encoder that are not trained."""
     learning_rate: float = 3e-4
     weight_decay: float = 0.01
     epochs: int = 10
@@ -42,13 +45,19 @@ class Settings:
 
 
 def train(
-    data: Examples, trees: Sequence[str], settings: Settings, folder: Path, device: str, advance: Callable[[], None]
+    data: Examples,
+    trees: Sequence[str],
+    settings: Settings,
+    folder: Path,
+    device: str,
+    advance: Callable[[], None],
+    start: Adapter | None = None,
 ) -> TrainableEncoder:
     """Return MiniLM from ``folder`` with an adapter trained on the examples about ``trees``.
 
     A step takes one tree. ``advance`` is called after each of ``epochs · len(trees)`` steps.
     """
-    encoder = TrainableEncoder(folder, settings.rank, settings.scale, settings.seed, device)
+    encoder = TrainableEncoder(folder, settings.rank, settings.scale, settings.seed, device, settings.frozen, start)
     draws = np.random.default_rng(settings.seed)
     order = (tree for _ in range(settings.epochs) for tree in draws.permutation(list(trees)).tolist())
     losses = (_loss(encoder, data, tree, settings, draws) for tree in order)

@@ -13,12 +13,11 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.embeddings.derived import SOURCES, made_folder
 from inquitree_gym.kinds import kind
 from inquitree_gym.runs.study import ALL
-from research.described import described_tree
-from research.proposals import matching_cases
+from inquitree_gym.trees import load_tree
+from research.proposals import WRITTEN, load_proposals, matching_cases
 from research.sealing import load_source
 from research.static.corpus import scientific_sentences
 from research.static.distillation import TrainingTexts, distil, steps
-from research.static.proposals import PROPOSALS, load_proposals
 
 HEADING = ["read by", "right", "nearest alike", "correlation", "read alike"]
 LEGEND = (
@@ -36,7 +35,7 @@ ThreadsOption = Annotated[int, typer.Option(min=1, help="CPU threads of the mode
 @app.command()
 def distill(  # noqa: PLR0913  (one parameter per flag)
     trees: Annotated[list[str] | None, typer.Argument(metavar="[all|TREE…]", help="Trees to train on.")] = None,
-    proposals: Annotated[Path, typer.Option(help="Folder of labelled proposals about them.")] = PROPOSALS,
+    proposals: Annotated[Path, typer.Option(help="Folder of labelled proposals about them.")] = WRITTEN,
     sentences: Annotated[int, typer.Option(min=0, help="Sentences of scientific prose to train on.")] = 2000,
     vocabulary: Annotated[int, typer.Option(help="Word pieces of the model.")] = 30_522,
     embedder: EmbedderOption = DEFAULT_EMBEDDER,
@@ -62,7 +61,7 @@ def distill(  # noqa: PLR0913  (one parameter per flag)
 
 
 def _training_texts(names: list[str], folder: Path, sentences: int) -> TrainingTexts:
-    trees = {tree.id: tree for tree in map(described_tree, kind("inquiry").tasks.expand(names))}
+    trees = {tree.id: tree for tree in map(load_tree, kind("inquiry").tasks.expand(names))}
     about = [each for each in load_proposals(folder) if each.tree in trees]
     found = matching_cases(about, trees.__getitem__)
     return TrainingTexts(tuple(trees.values()), tuple(found), tuple(scientific_sentences(sentences)))

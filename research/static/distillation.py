@@ -30,7 +30,9 @@ from research.static.fitting import (
     make_vocabulary,
     save_static,
 )
-from research.thresholds import THRESHOLD_GRID
+
+THRESHOLD_GRID = np.round(np.arange(0.20, 0.8001, 0.005), 3)
+"""Candidate thresholds of a calibration."""
 
 REFUSED = -1
 """Choice of a proposal that is not accepted."""

@@ -13,12 +13,12 @@ from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, ReaderEmbedde
 from inquitree_gym.embeddings.local import ADAPTER_DIGEST, BASE, DOWN, UP, Adapter, adapter_file, read_adapter
 from inquitree_gym.errors import EmbedderError
 from inquitree_gym.trees import load_tree
+from research.blind.readings import blind_sets
 from research.proposals import match_cases, matching_cases, reading_shares
-from research.static.proposals import load_proposals
 
 pytestmark = pytest.mark.weights
 
-NAME = "inquitree-reader-1"
+NAME = "inquitree-reader-2"
 TEXTS = ("Place cells remap after a reward moves.", "How quickly do mice learn the second maze?", "", "naïve ☃ 海馬")
 LINEAR_LAYERS = 36
 """Six in each of MiniLM's six layers."""
@@ -55,10 +55,10 @@ def test_vectors_are_near_those_of_minilm_and_not_the_same(reader: ReaderEmbedde
 
 
 def test_more_proposals_are_understood_than_by_minilm(reader: ReaderEmbedder, minilm: MiniLMEmbedder):
-    cases = [case for case in matching_cases(load_proposals()) if case.tree == "paper7" and not case.is_study]
+    cases = [case for case in matching_cases(blind_sets()) if case.tree == "paper7" and not case.is_study]
     shares = {each.name: reading_shares(match_cases(cases, each), each.threshold) for each in (reader, minilm)}
     assert shares[reader.name].understood.mean > shares[minilm.name].understood.mean + 0.1
-    assert shares[reader.name].off_target.mean == 0
+    assert shares[reader.name].foreign.mean < shares[minilm.name].foreign.mean
 
 
 # The adapter

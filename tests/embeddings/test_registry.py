@@ -20,7 +20,7 @@ from inquitree_gym.embeddings import (
 from inquitree_gym.errors import EmbedderError
 
 NAMES = {
-    "inquitree-reader-1": ReaderEmbedder,
+    "inquitree-reader-2": ReaderEmbedder,
     "all-MiniLM-L6-v2": MiniLMEmbedder,
     "onnx:all-MiniLM-L6-v2": OnnxEmbedder,
     "onnx:/some/folder": OnnxEmbedder,
@@ -43,7 +43,7 @@ def test_a_name_gives_its_embedder_and_the_embedder_its_name(name: str, kind: ty
 
 
 def test_the_default_is_the_calibrated_reader():
-    assert DEFAULT_EMBEDDER == "inquitree-reader-1"
+    assert DEFAULT_EMBEDDER == "inquitree-reader-2"
     assert load_embedder(DEFAULT_EMBEDDER).threshold is not None
 
 
@@ -67,7 +67,7 @@ def test_an_unknown_name_is_answered_with_the_forms(name: str):
     with pytest.raises(EmbedderError, match=f"no embedder is called '{re.escape(name)}'") as caught:
         load_embedder(name)
     for form in (
-        "inquitree-reader-1",
+        "inquitree-reader-2",
         "all-MiniLM-L6-v2",
         "onnx:MODEL",
         "static:MODEL",

@@ -13,13 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
-from inquitree_gym.trees import Tree
-from research.described import described_tree
-from research.proposals import Proposal, ProposalSet, matching_cases
+from inquitree_gym.trees import Tree, load_tree
+from research.proposals import WRITTEN, Proposal, ProposalSet, matching_cases
 from research.static import __main__ as cli
 from research.static.distillation import Distilled, TrainingTexts, distil
 from research.static.fitting import TableFit, Vocabulary
-from research.static.proposals import PROPOSALS
 from tests.strategies import make_tree
 
 pytestmark = pytest.mark.weights
@@ -39,11 +37,11 @@ class Made(NamedTuple):
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Distil from a third of the proposals about two trees; some about another tree lie beside them."""
+    """Distil from an eighth of the proposals about two trees; some about another tree lie beside them."""
     data, folder = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("static")
     for name in (*IDS, "paper7"):
-        document = json.loads((PROPOSALS / f"{name}.json").read_text())
-        document["proposals"] = document["proposals"][::3]
+        document = json.loads((WRITTEN / f"{name}.json").read_text())
+        document["proposals"] = document["proposals"][::8]
         (data / f"{name}.json").write_text(json.dumps(document))
     options = {"proposals": data, "vocabulary": VOCABULARY, "sentences": SENTENCES, "threads": 2, "out": folder}
     flags = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
@@ -54,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def test_the_command_writes_a_model_that_reads(made: Made, minilm: MiniLMEmbedder):
     embedder = StaticEmbedder(str(made.folder))
     assert embedder.threshold == made.manifest["threshold"]
-    learned = [subtopic.text for name in IDS for subtopic in described_tree(name).subtopics]
+    learned = [subtopic.text for name in IDS for subtopic in load_tree(name).subtopics]
     assert np.einsum("td,td->t", embedder.embed(learned), minilm.embed(learned)).mean() > 0.5
     assert len(embedder._model.tokens) == VOCABULARY
     assert f"its name is static:{made.folder}" in " ".join(made.err.split())
@@ -64,7 +62,7 @@ def test_the_command_prints_the_manifest_as_json(made: Made, monkeypatch: pytest
     manifest = StaticEmbedder(str(made.folder)).manifest
     monkeypatch.setattr(cli, "distil", lambda *_: Distilled(manifest, {}))
     monkeypatch.setenv("INQUITREE_MODELS", str(tmp_path))
-    flags = ["--proposals", str(PROPOSALS), "--sentences", "0", "--embedder", "all-MiniLM-L6-v2", "--json"]
+    flags = ["--proposals", str(WRITTEN), "--sentences", "0", "--embedder", "all-MiniLM-L6-v2", "--json"]
     done = CliRunner().invoke(cli.app, flags)
     assert json.loads(done.stdout) == made.manifest
     assert "its name is static:all-MiniLM-L6-v2" in " ".join(done.stderr.split())

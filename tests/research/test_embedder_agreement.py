@@ -7,8 +7,14 @@ import pytest
 
 from inquitree_gym.trees.document import Candidate
 from research.proposals import MatchingCase, ProposalKind
-from research.static.distillation import REFUSED, choices, matching_threshold, measure_agreement, similarities
-from research.thresholds import THRESHOLD_GRID
+from research.static.distillation import (
+    REFUSED,
+    THRESHOLD_GRID,
+    choices,
+    matching_threshold,
+    measure_agreement,
+    similarities,
+)
 
 
 def question(tree: str, right: int = 0, kind: ProposalKind = "right", candidates: int = 2) -> MatchingCase:

@@ -29,7 +29,7 @@ def few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "COMPARED", 3)
 
 
-@pytest.mark.parametrize("name", ["inquitree-reader-1", "all-MiniLM-L6-v2"])
+@pytest.mark.parametrize("name", ["inquitree-reader-2", "all-MiniLM-L6-v2"])
 def test_the_command_exports_the_model_of_that_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("INQUITREE_MODELS", str(tmp_path))
     done = CliRunner().invoke(command.app, ["--embedder", name], catch_exceptions=False)

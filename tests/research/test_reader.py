@@ -1,10 +1,10 @@
-"""Training of the reader on the real weights, in a few steps; its examples, its evidence, and the tables from them."""
+"""Training of the reader on the real weights, in a few steps; and its examples."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from inquitree_gym.embeddings.local import (
     DOWN,
     READER_THRESHOLD,
     UP,
+    AdaptedMiniLM,
     Adapter,
     adapter_file,
     minilm_folder,
@@ -26,28 +27,14 @@ from inquitree_gym.embeddings.local import (
     read_adapter,
     torch_threads,
 )
-from inquitree_gym.errors import OptionError
-from inquitree_gym.trees import Tree, builtin_ids
+from inquitree_gym.trees import builtin_ids, load_tree
 from inquitree_gym.trees.schema import wordings
-from research.described import described_tree, described_trees
-from research.played import ReaderRow, reader_rows
-from research.proposals import MatchedProposal, MatchingCase, Proposal, ProposalSet, matching_cases
+from research.blind.readings import blind_sets
+from research.proposals import load_proposals
 from research.reader import training
-from research.reader.evidence import (
-    AUTHORS_OUT,
-    CANONICAL,
-    PARAPHRASES,
-    TREES_OUT,
-    Read,
-    Readings,
-    read_evidence,
-    write_evidence,
-)
 from research.reader.examples import Example, Examples, Family, gather
 from research.reader.lora import TrainableEncoder, write_adapter
 from research.reader.training import Settings, train
-from research.static.proposals import load_proposals
-from tests.strategies import make_tree
 
 pytestmark = pytest.mark.weights
 
@@ -66,7 +53,7 @@ SAID = (
     Example(0, "Which oven is the cheapest?", (), "first", "foreign"),
 )
 DATA = Examples((BREAD,), SAID)
-SMALL = Settings(rank=4, learning_rate=3e-3, epochs=4, kept=1.0)
+SMALL = Settings(rank=4, learning_rate=3e-3, epochs=5, kept=1.0, frozen=2)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -125,16 +112,22 @@ def test_a_paraphrase_is_no_part_of_the_candidate_that_it_is_read_as(plain: Trai
     )
 
 
-def test_an_adapter_from_its_file_makes_the_weights_that_were_trained(pupil: TrainableEncoder, tmp_path: Path):
+def test_an_adapter_from_its_file_makes_the_vectors_that_were_trained(pupil: TrainableEncoder, tmp_path: Path):
     file, adapter = tmp_path / "adapter.safetensors", pupil.adapter()
     digest = write_adapter(file, adapter, {"seed": 0})
     back = parse_adapter(file)
     assert read_adapter(file, digest).names == back.names == adapter.names
     assert all(back.factors[name].tobytes() == adapter.factors[name].tobytes() for name in adapter.factors)
-    merged = back.merged(MiniLMEmbedder().weights())
-    layers = {f"encoder.{name}.weight": each for name, each in pupil.model.encoder.named_modules()}
-    for name in adapter.names:
-        assert np.abs(merged[name] - layers[name].weight.numpy(force=True)).max() < 1e-3, "beyond half precision"
+    texts = [example.text for example in SAID]
+    with torch.inference_mode():
+        assert np.abs(pupil.embed(texts).numpy() - AdaptedMiniLM(file, digest).embed(texts)).max() < 2e-3
+
+
+def test_training_goes_on_from_an_adapter_and_leaves_the_frozen_blocks_alone(pupil: TrainableEncoder):
+    start = pupil.adapter()
+    again = train(DATA, ["bread"], SMALL, minilm_folder(), "cpu", lambda: None, start).adapter()
+    changed = {name for name in start.factors if again.factors[name].tobytes() != start.factors[name].tobytes()}
+    assert changed == {name for name in start.factors if int(name.split(".")[2]) >= SMALL.frozen}
 
 
 def test_a_written_adapter_is_read_back(tmp_path: Path):
@@ -151,48 +144,32 @@ def test_a_written_adapter_is_read_back(tmp_path: Path):
 # Examples
 
 
-def test_the_examples_mean_candidates_of_their_family():
-    trees = described_trees()
-    data = gather(trees, load_proposals())
-    assert {family.tree for family in data.families} == set(builtin_ids())
-    assert {example.family for example in data.examples} == set(range(len(data.families)))
-    for example in data.examples:
-        assert all(0 <= target < len(data.families[example.family].nodes) for target in example.targets)
-        assert bool(example.targets) == (example.kind == "right"), example
-    assert len(set(data.examples)) == len(data.examples)
-    authors = {example.author for example in data.examples}
-    assert authors == {"first", "second", "third", "a", "b", *(f"p{i}" for i in range(1, 7))}
-    nodes = {node.id: wordings(node) for node in trees[0].subtopics}
-    assert dict(zip(data.families[0].nodes, data.families[0].texts, strict=True)) == nodes
-
-
-# Evidence
-
-
 @pytest.fixture(scope="module")
-def shipped() -> list[MatchingCase]:
-    return matching_cases(load_proposals())
+def shipped() -> Examples:
+    return gather([load_tree(name) for name in builtin_ids()], load_proposals())
 
 
-def test_the_evidence_is_about_the_shipped_proposals(shipped: list[MatchingCase]):
-    found = read_evidence(shipped)
-    assert list(found) == [CANONICAL, PARAPHRASES, TREES_OUT, AUTHORS_OUT]
-    for rows in found.values():
-        assert [(row.tree, row.kind, row.author) for row in rows] == [(c.tree, c.kind, c.author) for c in shipped]
+def test_the_examples_mean_candidates_of_their_family(shipped: Examples):
+    assert {family.tree for family in shipped.families} == set(builtin_ids())
+    assert {example.family for example in shipped.examples} == set(range(len(shipped.families)))
+    for example in shipped.examples:
+        assert all(0 <= target < len(shipped.families[example.family].nodes) for target in example.targets)
+        assert bool(example.targets) == (example.kind == "right"), example
+    assert len(set(shipped.examples)) == len(shipped.examples)
+    authors = {example.author for example in shipped.examples}
+    assert authors == {*builtin_ids(), *(f"w{i}" for i in range(1, 13))}
+    nodes = {node.id: wordings(node) for node in load_tree(builtin_ids()[0]).subtopics}
+    assert dict(zip(shipped.families[0].nodes, shipped.families[0].texts, strict=True)) == nodes
 
 
-def test_on_trees_and_authors_left_out_more_is_understood_than_with_canonical_texts(shipped: list[MatchingCase]):
-    rows = {(row.reader, row.group): row.shares for row in reader_rows(read_evidence(shipped))}
-    for name in (TREES_OUT, AUTHORS_OUT):
-        ours, theirs = rows[name, "played"], rows[CANONICAL, "played"]
-        assert ours.nearest_subtopic.mean > theirs.nearest_subtopic.mean
-        assert ours.understood.mean > theirs.understood.mean
+def test_no_example_is_a_text_that_the_reader_is_measured_on(shipped: Examples):
+    measured = {said.text for each in blind_sets() for said in each.proposals}
+    assert not measured & {example.text for example in shipped.examples}
 
 
-def test_the_data_card_has_the_digest_the_size_and_the_settings_in_force():
+def test_the_data_card_has_the_digest_the_size_and_the_settings_in_force(shipped: Examples):
     card = (Path(training.__file__).parent / "README.md").read_text(encoding="utf-8")
-    data = gather(described_trees(), load_proposals())
-    numbers = (adapter_file().stat().st_size, len(data.examples), sum(not each.targets for each in data.examples))
+    numbers = (adapter_file().stat().st_size, len(shipped.examples), sum(not each.targets for each in shipped.examples))
     for fact in (ADAPTER_DIGEST, BASE, *(f"{number:,}" for number in numbers), f"τ | {READER_THRESHOLD}"):
         assert fact in card, fact
     about = read_metadata(adapter_file())
@@ -202,62 +179,3 @@ def test_the_data_card_has_the_digest_the_size_and_the_settings_in_force():
 def read_metadata(file: Path) -> dict[str, object]:
     with safe_open(file, "np") as stored:
         return json.loads(stored.metadata()["inquitree"])
-
-
-@pytest.mark.parametrize("change", ["fewer", "text", "target", "candidate"])
-def test_evidence_from_other_proposals_is_refused(change: str, shipped: list[MatchingCase]):
-    first, *rest = shipped
-    node = first.candidates[0].model_copy(update={"text": "Another text."})
-    others = {
-        "fewer": rest,
-        "text": [replace(first, text="Another text."), *rest],
-        "target": [replace(first, right=first.right + 1), *rest],
-        "candidate": [replace(first, candidates=(node, *first.candidates[1:])), *rest],
-    }
-    with pytest.raises(OptionError, match=r"made from other proposals or trees; run: python -m research\.reader cross"):
-        read_evidence(others[change])
-
-
-TREE = make_tree([[], [0]], [2, 2])
-
-
-def about(*proposals: Proposal, tree: Tree = TREE) -> list[MatchingCase]:
-    return matching_cases([ProposalSet(tree=tree.id, proposals=proposals)], lambda name: tree)
-
-
-def test_written_evidence_is_read_back(tmp_path: Path):
-    cases = about(
-        Proposal(target="s1", kind="right", text="One."),
-        Proposal(target="s2", also=("s1",), kind="right", text="Both.", author="p1", origin="played"),
-        Proposal(at="topic", kind="vague", text="Neither."),
-    )
-    readings: Readings = [Read(0, 0.61234), Read(0, 0.5), Read(1, 0.3)]
-    file = tmp_path / "evidence.json"
-    write_evidence(file, cases, {"one": readings, "two": readings[::-1]}, {"seed": 0})
-    found = read_evidence(cases, file)
-    assert [(row.right_node, row.similarity) for row in found["one"]] == [(True, 0.6123), (True, 0.5), (False, 0.3)]
-    assert [row.nearest for row in found["two"]] == ["s2", "s1", "s1"]
-    assert json.loads(file.read_text())["settings"] == {"seed": 0}
-
-
-# Tables
-
-
-def matched(similarity: float, right: bool = True, **more: object) -> MatchedProposal:
-    about = {"tree": "paper8", "target": "s1", "is_study": False, "kind": "right", "text": "a proposal", "right": 0}
-    nodes = described_tree("paper8").subtopics
-    return MatchedProposal(candidates=nodes, index=not right, similarity=similarity, **about | more)  # type: ignore[arg-type]
-
-
-def row_of(rows: Sequence[ReaderRow], group: str) -> ReaderRow:
-    (found,) = [row for row in rows if row.group == group]
-    return found
-
-
-def test_a_reader_is_measured_at_its_threshold_on_every_group():
-    played = [matched(0.7, origin="played"), matched(0.7, right=False, origin="played", sure=False)]
-    rows = reader_rows({TREES_OUT: [matched(READER_THRESHOLD - 0.01), *played]})
-    assert {row.threshold for row in rows} == {READER_THRESHOLD}
-    assert row_of(rows, "written").shares.refused.mean == 1
-    assert row_of(rows, "played").shares.misread.mean == 0.5
-    assert row_of(rows, "played, label sure").shares.understood.mean == 1

@@ -10,9 +10,9 @@ import pytest
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.inquiry.llm_matcher import LLMReader
 from inquitree_gym.llm import ChatModel, ReplyCache
+from research.blind.readings import blind_sets
 from research.proposals import MatchingCase, matching_cases
 from research.reader_agreement import app, measure_agreement
-from research.static.proposals import load_proposals
 from tests.contract.command_line import Done, run_tool
 from tests.servers import Body, Service
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.weights
 
 @pytest.fixture(scope="module")
 def cases() -> list[MatchingCase]:
-    sets = [each for each in load_proposals() if each.tree in ("paper8", "paper17")]
+    sets = [each for each in blind_sets() if each.tree in ("paper12", "paper24")]
     return [case for case in matching_cases(sets) if case.origin == "played"][::4]
 
 
@@ -63,12 +63,12 @@ def test_the_tool_prints_shares_and_kappa(service: Service, tmp_path: Path):
     def run(*more: object) -> Done:
         return run_tool(app, *more, *flags)
 
-    status, out, _ = run("llm:gpt-4o-mini", "--papers", "8", "--json")
+    status, out, _ = run("llm:gpt-4o-mini", "--papers", "18", "--json")
     found = json.loads(out)
     assert status == 0
     assert (found["asked"]["refused"]["mean"], found["unread"]) == (1, 0)
     assert found["paid"]["replies"] == len(service.requests) > 5
-    status, out, err = run("llm:gpt-4o-mini", "--papers", "paper8", "--max-concurrency", 2)
+    status, out, err = run("llm:gpt-4o-mini", "--papers", "paper18", "--max-concurrency", 2)
     assert status == 0
     assert "llm:gpt-4o-mini" in out
     assert "understood" in out

@@ -170,7 +170,7 @@ def test_the_command_prints_what_changes_and_its_limits(found: list[RematchedEpi
     figure = tmp_path / "f.svg"
     done = CliRunner().invoke(app, [str(folder), "--threshold", "0.6", "--figure", str(figure)])
     assert done.exit_code == 0
-    for said in ("Read again by inquitree-reader-1, τ = 0.6", "accepted → refused", "coverage has only"):
+    for said in ("Read again by inquitree-reader-2, τ = 0.6", "accepted → refused", "coverage has only"):
         assert said in done.stdout
     drawn = Page(figure.read_text(encoding="utf-8"))
     for wanted in ("threshold τ", "coverage, bounds", "τ of the log, 0.4", "τ in question, 0.6"):

@@ -53,7 +53,7 @@ def run(played: Path, tmp_path: Path) -> Path:
         ({"threshold": 0.4, "seeds": 3}, r"the run has threshold=0\.\d+, this study threshold=0\.4"),
         (
             {"embedder": "all-MiniLM-L6-v2"},
-            "the run has embedder=inquitree-reader-1, this study embedder=all-MiniLM-L6-v2"
+            "the run has embedder=inquitree-reader-2, this study embedder=all-MiniLM-L6-v2"
             r"(; the run has threshold=0\.\d+, this study threshold=0\.\d+)?",  # hashed words have one threshold
         ),
         ({"rules": {"feedback": "hint"}}, "the run has rules feedback=reason, this study rules feedback=hint"),
