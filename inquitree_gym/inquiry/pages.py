@@ -340,7 +340,7 @@ class InquiryPages(KindPages):
         "return": ("return", "return of the exam"),
         "conclusion": ("Q/|C|", "conclusion Q/|C|"),
     }
-    board = ("return", "right", "answered", "credit", "coverage", "unaided_coverage")
+    board = ("return", "right", "answered", "credit", "coverage", "unaided_coverage", "hints")
     listed = ("return", "right", "coverage", "unaided_coverage", "turns", "hints")
     sections = (
         sections.gains,
