@@ -48,9 +48,8 @@ from inquitree_gym.results.cutoff import cutoff_table, load_models
 from inquitree_gym.results.load import ScoredRun, no_finished_episode, score_logs
 from inquitree_gym.results.logs import Logs, find_logs, join_logs
 from inquitree_gym.results.pages import write_reports
-from inquitree_gym.results.report import Report, ReportOptions, build_reports, shown_of
+from inquitree_gym.results.report import Report, ReportOptions, build_reports, replies, shown_of
 from inquitree_gym.results.score import KindResults, Score, disambiguate_agents
-from inquitree_gym.results.sections import replies
 from inquitree_gym.results.summary import axis_name, summary_table
 from inquitree_gym.results.viewer import follow_run, view_run
 from inquitree_gym.runs.specs import EpisodeSpec

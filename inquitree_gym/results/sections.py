@@ -11,7 +11,7 @@ from inquitree_gym.protocols import Scalar
 from inquitree_gym.results.comparison import PairedDifference
 from inquitree_gym.results.cutoff import CutoffSplit, player_label
 from inquitree_gym.results.figures import Chart, Curves, bars, differences, dots, levels
-from inquitree_gym.results.report import Report, Section, cell_words, file_name, selection, shown_of
+from inquitree_gym.results.report import Report, Section, cell_words, file_name, replies, selection, shown_of
 from inquitree_gym.results.score import EpisodeCost, Score
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import (
@@ -32,10 +32,6 @@ MAX_DRAWN = 24
 """Differences that a chart shows. With more of them, only those of the first cell."""
 MAX_OPEN = 10
 """Missing episodes that a page lists without folding the table."""
-REPLIES = {
-    "replies": "replies", "corrections": "corrections", "cut short": "cut_short", "without text": "without_text",
-    "retries": "retries", "refusals": "refused",
-}  # fmt: skip
 TOKENS = {
     "prompt tokens": "prompt_tokens", "completion tokens": "completion_tokens", "reasoning tokens": "reasoning_tokens",
 }  # fmt: skip
@@ -55,17 +51,6 @@ def leaderboard(report: AnyReport) -> Section:
     else:
         board = report.rows_table("Leaderboard", report.base, report.pages.board or shown_of(report.results))
     return Section("leaderboard", "Leaderboard", report.words("leaderboard"), charts, (board, *replies(report)))
-
-
-def replies(report: AnyReport) -> tuple[Table, ...]:
-    """Return the table of the replies of the agents that asked a model: the first look at a new one."""
-    spent = {name: EpisodeCost.total(score.cost for score in group) for name, group in report.by_player().items()}
-    lines = [
-        [name, *linked((getattr(each, field) for field in REPLIES.values()), agent=name)]
-        for name, each in spent.items()
-        if each.replies
-    ]
-    return (make_table("Replies", ("agent", *REPLIES), lines),) if lines else ()
 
 
 def by_axis(report: AnyReport) -> Section | None:
