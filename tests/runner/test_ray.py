@@ -376,7 +376,7 @@ def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(rote: Servi
 
 
 def test_workers_share_one_budget_and_one_pace_per_model(cluster: Any, rote: Service):
-    study = study_of(rote, requests_per_minute=6)
+    study = study_of(rote, requests_per_minute=1)
     limits = cluster.remote(num_cpus=0)(_SharedLimits).remote(
         study.models, Budget(max_total_tokens=10, max_seconds=1000)
     )
@@ -384,9 +384,9 @@ def test_workers_share_one_budget_and_one_pace_per_model(cluster: Any, rote: Ser
     rates = [_RemoteLimits(limits, model="gpt-4o-mini") for _ in range(2)]
     waits = [rate.reserve(5).wait for rate in rates]
     assert waits[0] == 0
-    assert 0 < waits[1] <= 10
+    assert 0 < waits[1] <= 60
     rates[0].settle(rates[0].reserve(5), Completion("so", "stop", {"prompt": 1, "completion": 1}, None, retries=3))
-    assert rates[1].reserve(5).wait > 40
+    assert rates[1].reserve(5).wait > 240
     one.check()
     one.add(Completion("so", "stop", {"prompt": 5, "completion": 5}, 0.1))
     with pytest.raises(BudgetError, match="the cap of 10 tokens is reached: 1 reply took 10; no further request"):
