@@ -221,8 +221,7 @@ def _update_one(model: Model, belief: Posterior, study: int, shown: int) -> Post
     for i, block in enumerate(model.blocks):
         if block.reads[study]:
             joint = worlds[i] * model.law[:, study, block.outcomes[study], shown]
-            total = joint.sum(2)
-            levels = levels * total
+            levels = levels * (total := joint.sum(2))
             worlds[i] = np.divide(joint, total[..., None], out=worlds[i].copy(), where=total[..., None] > 0)
     return Posterior(_shares(levels, (study,), (shown,)), tuple(worlds))
 
@@ -233,8 +232,7 @@ def _shares(levels: Floats, study: Sequence[int] | Ints, shown: Sequence[int] | 
     if not total.all():
         row = int(np.argmin(total))
         raise OptionError(
-            f"outcome {shown[row]} of study {study[row]} is impossible at the fake level assumed after the earlier "
-            "results; pass level=None if the level is unknown"
+            f"outcome {shown[row]} of study {study[row]} is impossible at the fake level assumed; pass level=None"
         )
     return np.asarray(levels / total)
 
@@ -243,8 +241,7 @@ def beliefs_along(model: Model, showings: Iterable[tuple[int, int]]) -> Iterator
     """Yield the belief of one episode before any showing and after each, a study and the place of its outcome."""
     yield (belief := start(model))
     for study, outcome in showings:
-        belief = _update_one(model, belief, study, outcome)
-        yield belief
+        yield (belief := _update_one(model, belief, study, outcome))
 
 
 def believe(model: Model, showings: Iterable[tuple[int, int]]) -> Posterior:
@@ -391,8 +388,7 @@ def answered_shares(exam: Exam, stated: Ints) -> Floats:
             one.
     """
     reads, readers = _asked(exam)
-    answered = (stated >= 0) @ reads.T > 0
-    return np.asarray(answered @ reads / readers)
+    return np.asarray(((stated >= 0) @ reads.T > 0) @ reads / readers)
 
 
 @lru_cache(maxsize=64)
