@@ -87,6 +87,8 @@ def _check_address(address: str) -> None:
         raise InquiTreeError(f"no Ray cluster answers at '{address}': {error}; start one, or take '{LOCAL}'") from error
 
 
+NO_CPU = 300.0
+"""Seconds in which a cluster without a processor may get one."""
 MAX_DEATHS = 3
 """Deaths of workers after which a piece of work is given up."""
 _MAX_CHUNK = 5_000
@@ -100,7 +102,7 @@ def map_on(address: str | None, path: Path) -> Iterator[Mapped]:
     Each processor gets about four chunks of the items, with a copy of the function for each. A chunk whose machine dies
     is worked on again elsewhere. All machines must have ``path`` under the same name. Entering the block raises the
     errors of `connected`; the mapping raises those of the function, and `InquiTreeError` for a machine without ``path``
-    or if `MAX_DEATHS` machines or processes have died on one chunk.
+    or if `MAX_DEATHS` machines or processes have died on one chunk. See `check_processors`, too.
     """
     if address is None:
         yield map
@@ -119,12 +121,23 @@ def _map(function: Callable[[A], R], items: Sequence[A], path: Path) -> Iterator
     pending = deque(islice(tasks, 2 * cpus))
     while pending:
         try:
+            while not ray.wait([pending[0]], timeout=NO_CPU)[0]:
+                check_processors()
             yield from ray.get(pending.popleft())
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except ray.exceptions.RayError as error:
             raise InquiTreeError(f"a task on Ray was lost for good: {error}; run the same command again") from error
         pending.extend(islice(tasks, 1))
+
+
+def check_processors() -> None:
+    """Raise `InquiTreeError` if the cluster has no processor, to be called `NO_CPU` seconds after the last progress."""
+    if not require("ray", "ray").cluster_resources().get("CPU"):
+        raise InquiTreeError(
+            f"the Ray cluster has had no processor for {NO_CPU:g} s: its nodes died or left; add a node, and run "
+            "the same command again"
+        )
 
 
 def _work(function: Callable[[A], R], items: Sequence[A], version: str, directory: str, path: Path) -> list[R]:

@@ -184,6 +184,15 @@ def suggest(word: str, known: Iterable[str]) -> str:
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters except tab and line feed, those of writing directions included."""
+
+
+def visible(text: str) -> str:
+    """Return a text whose control characters are escaped, so that none can steer a terminal or split a row."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
 def plural(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 fault``, ``2 faults``, ``3,000 studies``."""
     return f"{number:,} {noun if number == 1 else plural_of(noun)}"

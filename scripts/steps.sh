@@ -1,5 +1,8 @@
 # Steps side by side, for scripts that source this: `start NAME COMMAND...` begins one in the background, and `finish`
 # waits for all of them, prints the log of each that failed, and fails if there is one.
+
+# Hundreds of processes are started, and without this each would compile every module for itself.
+unset PYTHONDONTWRITEBYTECODE
 step_names=() step_ids=() step_logs=$(mktemp -d)
 trap 'for id in ${step_ids[@]+"${step_ids[@]}"}; do kill "$id" 2>/dev/null || true; done; rm -rf "$step_logs"' EXIT
 

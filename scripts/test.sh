@@ -36,7 +36,10 @@ if test -z "${TESTS_READY:-}"; then
 fi
 export HF_HUB_OFFLINE=1 INQUITREE_CACHE="$PWD/.venv-test/vectors"
 start apart test_apart
-for tier in "not weights" "weights or e2e"; do
-  $python -m pytest -n 2 --dist loadfile --ignore=tests/runner/test_ray.py -m "$tier"
-done
+side_by_side() {
+  $python -m pytest -n 2 --dist loadfile --ignore=tests/runner/test_ray.py -m "$1" "${@:2}"
+}
+
+side_by_side "not weights"
+side_by_side "weights or e2e" tests  # no example of the package is among them
 finish

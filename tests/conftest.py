@@ -76,8 +76,12 @@ def share_cache(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave modules without a fast test unread where only the fast tests are wanted."""
-    if config.option.markexpr != FAST or collection_path.suffix != ".py":
+    """Leave helpers unread, which hold no test, and modules without a fast one where only the fast tests are wanted."""
+    if collection_path.suffix != ".py":
+        return None
+    if not collection_path.name.startswith("test_"):
+        return True
+    if config.option.markexpr != FAST:
         return None
     return ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
 

@@ -31,7 +31,7 @@ DIM = 16
 """Length of the vectors of `vector`."""
 PROMPT_TOKENS, COMPLETION_TOKENS = 100, 20
 """What a chat answer says it took."""
-WAIT_AT_MOST = 120.0
+WAIT_AT_MOST = 600.0
 """Seconds after which a held answer goes out all the same, so that nothing hangs."""
 
 Body = dict[str, Any]

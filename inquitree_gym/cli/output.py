@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import sys
 import threading
@@ -21,7 +20,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from inquitree_gym.errors import InquiTreeError, OptionError
+from inquitree_gym.errors import InquiTreeError, OptionError, visible
 from inquitree_gym.errors import plural as plural
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 FAULTY, FAILED, INTERRUPTED = 1, 2, 130
 """Exit statuses of a check that found faults, and of a command that failed or was interrupted."""
-PIPE_WIDTH = 118
+PIPE_WIDTH = 100
 """Columns of a table in a file or pipe, unless its words need more. On a terminal its width counts."""
 NAME_WIDTH = 40
 """Width up to which the first column, which has names, is not broken at spaces there."""
@@ -41,9 +40,6 @@ _ANY_WIDTH = 10_000
 MAX_NAMES = 10
 """Most missing episodes that are named."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters except tab and line feed, those of writing directions included."""
-
 
 class _SafeConsole(Console):
     """Console that escapes control characters, so that no text, such as a service's message, can steer the terminal."""
@@ -51,12 +47,7 @@ class _SafeConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield the segments of ``renderable``."""
         for segment in super().render(renderable, options):
-            text = segment.text if segment.control else _CONTROL.sub(_escaped, segment.text)
-            yield segment._replace(text=text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found.group()):04x}"
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
 
 
 # Without markup: brackets in a path or a tree are text.

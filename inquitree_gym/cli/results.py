@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -49,7 +48,7 @@ from inquitree_gym.results.cutoff import cutoff_table, load_models
 from inquitree_gym.results.load import ScoredRun, no_finished_episode, score_logs
 from inquitree_gym.results.logs import Logs, find_logs, join_logs
 from inquitree_gym.results.pages import write_reports
-from inquitree_gym.results.report import Report, ReportOptions, build_reports, shown_of
+from inquitree_gym.results.report import Report, ReportOptions, build_reports, replies, shown_of
 from inquitree_gym.results.score import KindResults, Score, disambiguate_agents
 from inquitree_gym.results.summary import axis_name, summary_table
 from inquitree_gym.results.viewer import follow_run, view_run
@@ -266,7 +265,7 @@ def _play(context: typer.Context, task: str) -> None:
         raise OptionError(f"--play plays an episode and views no log; leave out {flag_names(beside)}")
     chosen = given(context)
     if flags["world"] is not None:  # a rule with a flag of its own
-        flags = {**flags, "rule": [*(flags["rule"] or ()), f"world={json.dumps(flags['world'])}"]}
+        flags = {**flags, "rule": [*(flags["rule"] or ()), f"world={flags['world']}"]}
         chosen = chosen | {"rule"}
     settings = kind_values(env, SETTINGS, flags, chosen)
     play_on_page(task, env, settings, flags["seed"] or 0, flags["log"], flags["port"])
@@ -346,6 +345,9 @@ def _print_report(report: Report[Any], kind: str, every: bool) -> None:
             print_table(f"{kind}{title}{by}", summary_table(report.table, measures, results))
         elif every and _has_values(report, measures):
             print_table(f"{kind}{title}", summary_table(report.table, measures, results))
+    for replied in replies(report):
+        rows = [list(replied.heads), *([each.text for each in line] for line in replied.lines)]
+        print_table(f"{kind}{replied.caption}", rows)
     if report.differences:
         compared = results.compared or shown_of(results)
         print_table(f"{kind}Paired differences{by}", differences_table(report.differences, compared, results))

@@ -127,6 +127,7 @@ def play(
     if episode.footer is not None:
         out.print(f"\n{episode.footer.observation}")
         out.print(f"Your score is {episode.footer.episode_return:.2f} after {plural(len(episode.turns), 'turn')}.")
+        out.print(f"inquitree view {log or 'LOG'} shows why{'' if log else '; play with --log LOG to keep it'}.")
 
 
 def _keep(folder: Path, played: Kind, task: Any) -> None:

@@ -133,7 +133,11 @@ def exam_return(exam: Exam, sheet: Sheet, world: Sequence[int], credit: Sequence
         world: pole of each axis that holds.
         credit: largest credit, in [0, 1], among the showings that read each axis. 0 for an axis that none read.
     """
-    points = axis_points(exam, sheet, world)
+    return credited(exam, axis_points(exam, sheet, world), credit)
+
+
+def credited(exam: Exam, points: Sequence[int], credit: Sequence[float]) -> float:
+    """Return the mean over all axes of credit times score, given `axis_points`. See `exam_return`."""
     total = sum(Fraction(each) * point for each, point in zip(credit, points, strict=True) if each and point)
     return float(total / (exam.scale * len(points)))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -87,7 +88,7 @@ def showings_of(episode: Episode[InquiryEvent], tree: Tree, shown: Sequence[Expo
     """Return study and place of the outcome of each result of an episode."""
     index, world = {study.id: i for i, study in enumerate(tree.studies)}, world_of(tree, episode)
     results = ((index[each.study], each.fake) for each in shown)
-    return [(study, list(outcomes_in(tree, tree.reads[study], world))[fake]) for study, fake in results]
+    return [(study, next(islice(outcomes_in(tree, tree.reads[study], world), fake, None))) for study, fake in results]
 
 
 def reasoned(
@@ -113,7 +114,7 @@ def reasoned(
     chosen: tuple[Choice, ...] = ()
     if showings:
         study, outcome = np.array(showings).T
-        doubts = tuple(map(float, fake_chances(model, stack(along[1:]), study, outcome)))
+        doubts = tuple(fake_chances(model, stack(along[1:]), study, outcome).tolist())
         chosen = choices_of(episode, model, stack(along[:-1]), showings, shown)
     beliefs = axis_beliefs(model, belief)
     scores = expected_scores(model, beliefs)[0]

@@ -54,13 +54,13 @@ def _register_user_trees() -> None:
     for name, file in user_files().items():
         if is_task_file(file):
             continue
-        from inquitree_gym.errors import TreeError
+        from inquitree_gym.errors import TreeError, visible
         from inquitree_gym.trees.load import load_user_tree
 
         try:
             load_user_tree(file)
         except (TreeError, OSError) as error:
-            warnings.warn(f"a tree in {TREES_VARIABLE} is left out: {error}", stacklevel=2)
+            warnings.warn(visible(f"a tree in {TREES_VARIABLE} is left out: {error}"), stacklevel=2)
         else:
             _register(f"InquiTree-{name}", str(file.absolute()))
 

@@ -212,22 +212,36 @@ def update(model: Model, belief: Posterior, study: Ints, shown: Ints) -> Posteri
         levels[mine] *= total
         worlds[i] = belief.worlds[i].copy()
         worlds[i][mine] = np.divide(joint, total[..., None], out=worlds[i][mine], where=total[..., None] > 0)
+    return Posterior(_shares(levels, study, shown), tuple(worlds))
+
+
+def _update_one(model: Model, belief: Posterior, study: int, shown: int) -> Posterior:
+    """Return what `update` returns for a single episode, which needs no choice of rows."""
+    levels, worlds = belief.levels, list(belief.worlds)
+    for i, block in enumerate(model.blocks):
+        if block.reads[study]:
+            joint = worlds[i] * model.law[:, study, block.outcomes[study], shown]
+            levels = levels * (total := joint.sum(2))
+            worlds[i] = np.divide(joint, total[..., None], out=worlds[i].copy(), where=total[..., None] > 0)
+    return Posterior(_shares(levels, (study,), (shown,)), tuple(worlds))
+
+
+def _shares(levels: Floats, study: Sequence[int] | Ints, shown: Sequence[int] | Ints) -> Floats:
+    """Return the rows divided by their sums, none of which may be 0."""
     total = levels.sum(1, keepdims=True)
     if not total.all():
         row = int(np.argmin(total))
         raise OptionError(
-            f"outcome {shown[row]} of study {study[row]} is impossible at the fake level assumed after the earlier "
-            "results; pass level=None if the level is unknown"
+            f"outcome {shown[row]} of study {study[row]} is impossible at the fake level assumed; pass level=None"
         )
-    return Posterior(levels / total, tuple(worlds))
+    return np.asarray(levels / total)
 
 
 def beliefs_along(model: Model, showings: Iterable[tuple[int, int]]) -> Iterator[Posterior]:
     """Yield the belief of one episode before any showing and after each, a study and the place of its outcome."""
     yield (belief := start(model))
     for study, outcome in showings:
-        belief = update(model, belief, np.array([study]), np.array([outcome]))
-        yield belief
+        yield (belief := _update_one(model, belief, study, outcome))
 
 
 def believe(model: Model, showings: Iterable[tuple[int, int]]) -> Posterior:
@@ -373,8 +387,14 @@ def answered_shares(exam: Exam, stated: Ints) -> Floats:
         stated: pole that is stated of each axis, shape (E, A). -1 for none. An item is left out if none of its axes has
             one.
     """
+    reads, readers = _asked(exam)
+    return np.asarray(((stated >= 0) @ reads.T > 0) @ reads / readers)
+
+
+@lru_cache(maxsize=64)
+def _asked(exam: Exam) -> tuple[Floats, Floats]:
+    """Return 1 for each axis that an item of an exam reads, shape (items, A), and the number of them, or 1, by axis."""
     reads = np.zeros((len(exam.items), len(exam.poles)))
     for item, axes in enumerate(exam.items):
         reads[item, list(axes)] = 1
-    answered = (stated >= 0) @ reads.T > 0
-    return np.asarray(answered @ reads / np.maximum(reads.sum(0), 1))
+    return reads, np.maximum(reads.sum(0), 1)

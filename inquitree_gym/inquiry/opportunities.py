@@ -82,10 +82,9 @@ def choices_of(
     forced = [turn.turn for turn in episode.turns if turn.event.forced]
     spans = zip([0, *(each.turn for each in shown)], (each.turn for each in shown), strict=False)
     free = [not any(start < turn <= end for turn in forced) for start, end in spans]
-    return tuple(
-        Choice(float(bits[i, study]), float(reach[i].max()), int(reach[i].argmax()), free[i])
-        for i, (study, _) in enumerate(showings)
-    )
+    own = bits[np.arange(len(showings)), [study for study, _ in showings]]
+    columns = (own.tolist(), reach.max(1).tolist(), reach.argmax(1).tolist(), free)
+    return tuple(map(Choice._make, zip(*columns, strict=True)))
 
 
 def mean_share(choices: Sequence[Choice]) -> float | None:

@@ -165,6 +165,7 @@ def turn_views(episode: Episode[InquiryEvent], tree: Tree) -> list[InquiryTurn]:
     truths = {study.id: study.results[0] for study in in_world(tree, world_of(tree, episode)).studies}
     path: tuple[str, ...] = ()
     results: dict[str, int] = {}
+    controls = {study.id for study in tree.studies if len(study.outcomes) == 1}
     before: InquiryEvent | None = None
     result: InquiryEvent | None = None
     found = []
@@ -177,13 +178,15 @@ def turn_views(episode: Episode[InquiryEvent], tree: Tree) -> list[InquiryTurn]:
         if event.kind == "result" and event.node is not None:
             results = {**results, event.node: event.fake}
         state = "topic" if before is None else before.state
+        # A recalled result has had its decision, and that of a study that is never faked counts in no rate.
+        uncounted = (before is not None and before.kind == "recall") or (result is not None and result.node in controls)
         view = InquiryTurn(
             turn=turn,
             replies=episode.replies_to(turn.turn),
             state=state,
             shown=_shown(before),
             mark=_mark(event),
-            verdict=_verdict(result, event) if state == "result" else "",
+            verdict=_verdict(result, event) if state == "result" and not uncounted else "",
             truth=truths.get(before.node or "", "") if before is not None and before.fake else "",
             path=path,
             current=path[-1] if path and event.state in _IN_SUBTOPIC else "",
@@ -340,7 +343,7 @@ class InquiryPages(KindPages):
         "return": ("return", "return of the exam"),
         "conclusion": ("Q/|C|", "conclusion Q/|C|"),
     }
-    board = ("return", "right", "answered", "credit", "coverage", "unaided_coverage")
+    board = ("return", "right", "answered", "credit", "coverage", "unaided_coverage", "hints")
     listed = ("return", "right", "coverage", "unaided_coverage", "turns", "hints")
     sections = (
         sections.gains,

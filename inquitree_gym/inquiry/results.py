@@ -295,17 +295,17 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
     measures = MEASURES
     shown = ("return", "right", "credit", "coverage", "unaided_coverage")
     tables: Mapping[str, tuple[str, ...]] = {
-        "Results": ("return", OF_ORACLE, "right", "answered", "credit", "coverage", "unaided_coverage"),
+        "Results": ("return", OF_ORACLE, "credit", "unaided_coverage"),
+        "Answers and coverage": ("right", "answered", "sheet_brier", "coverage", "coverage_at_3n"),
         "Gains": (CHOOSING, "information", "reading", "exact_return"),
         "Conclusions, by a judge": ("Q", "Q/|C|", "mean S", NORMALISED),
-        "Steps": ("coverage_at_3n", "turns", BOUNDS, "stretch", "hints"),
+        "Steps": ("turns", BOUNDS, "stretch", "hints"),
         "Vigilance": ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME),
         "Vigilance by kind of showing": tuple(measure.name for measure in SPLIT[:4]),
         "Redo probabilities": REDO_PROBABILITIES,
         "Vigilance against the posterior": AGAINST_POSTERIOR,
         "Conflicts between results": CONFLICTS,
         "Stated beliefs": (STATED, "Brier", "AUC"),
-        "Probabilities of answers": ("sheet_brier",),
     }
     compared = ("return", "coverage", "unaided_coverage", "Q/|C|", "turns", "redo_rate", HITS, FALSE_ALARMS)
     split = (RETURN, COVERAGE, UNAIDED, SHARE, GRADE)

@@ -278,13 +278,16 @@ def vigilance_over_time(report: InquiryReport) -> Section | None:
     if not found:
         return None
     by_position = {
-        name: [(part.middle, part.estimates[GAP]) for part in each.by_position] for name, each in found.items()
+        name: points
+        for name, each in found.items()
+        if (points := [(part.middle, gap) for part in each.by_position if (gap := part.estimates[GAP]).low is not None])
     }
-    chart = curves("position", ("position in the inquiry", axis_name(GAP)), by_position, share=False)
+    drawn = curves("position", ("position in the inquiry", axis_name(GAP)), by_position, share=False)
     tables = tuple(each for each in _tables(found) if each.lines)
     folded = sum(len(each.lines) for each in tables) > MAX_OPEN_LINES
-    words = report.words("vigilance_over_time")
-    return Section("vigilance-over-time", "Vigilance over time", words, (chart,), tables, folded)
+    words = report.words("vigilance_over_time", drawn=bool(by_position))
+    charts = (drawn,) if by_position else ()
+    return Section("vigilance-over-time", "Vigilance over time", words, charts, tables, folded)
 
 
 def vigilance_trends(report: InquiryReport) -> dict[str, VigilanceTrend]:

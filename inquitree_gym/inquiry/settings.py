@@ -80,12 +80,13 @@ class InquirySettings(KindSettings):
     @model_validator(mode="before")
     @classmethod
     def _world_of_rules(cls, given: Any) -> Any:
-        """Put a world that is given like a field among the rules."""
+        """Put a world that is given like a field among the rules. One of digits, which are its id, is text."""
         rules = _by_name(given.get("rules") or {}) if isinstance(given, dict) else None
-        if not isinstance(rules, dict) or "world" not in given:
+        if not isinstance(rules, dict) or "world" not in rules | given:
             return given
+        world = given.get("world", rules.get("world"))
         others = {name: value for name, value in given.items() if name != "world"}
-        return {**others, "rules": {**rules, "world": given["world"]}}
+        return {**others, "rules": {**rules, "world": str(world) if type(world) is int else world}}
 
     @model_validator(mode="before")
     @classmethod

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.inquiry.engine.rules import logged_rules
-from inquitree_gym.inquiry.exam import Exam, axis_points, brier_by_axis, exam_of, exam_return, marks_of, sheet_of_world
+from inquitree_gym.inquiry.exam import Exam, axis_points, brier_by_axis, credited, exam_of, marks_of, sheet_of_world
 from inquitree_gym.inquiry.vigilance import ALL, Belief, beliefs, exposures, tally
 from inquitree_gym.trees.worlds import World, poles_in
 
@@ -189,9 +189,10 @@ def exam_score(episode: Episode[InquiryEvent], tree: Tree) -> ExamScore | None:
         if turn.event.kind == "result" and turn.event.node is not None:
             for mark in read[turn.event.node]:
                 credit[mark.axis] = max(credit[mark.axis], turn.event.credit or 0.0)
+    points = axis_points(exam, sheet, world)
     return ExamScore(
-        score=exam_return(exam, sheet, world, credit),
-        by_axis=tuple(point / exam.scale for point in axis_points(exam, sheet, world)),
+        score=credited(exam, points, credit),
+        by_axis=tuple(point / exam.scale for point in points),
         credit=tuple(credit),
         choices=sheet.choices,
         right=tuple(choice or 0 for choice in sheet_of_world(exam, world).choices),
@@ -226,7 +227,8 @@ def check_log(episode: Episode[InquiryEvent], tree: Tree) -> None:
     entered = Counter[str | None]()
     for turn in episode.turns:
         event = turn.event
-        entered[event.node] += _ENTERS.get(event.kind, 0)
+        if event.kind in _ENTERS:
+            entered[event.node] += _ENTERS[event.kind]
         if (
             (event.sheet is not None and not _fits(event.sheet, exam))
             or event.node not in known
@@ -247,10 +249,13 @@ def _fits(sheet: SheetRecord, exam: Exam) -> bool:
 def coverage_over_turns(episode: Episode[InquiryEvent], tree: Tree) -> list[float]:
     """Return the coverage after each turn, in [0, 1]."""
     visits = Counter[str | None]()
-    curve = []
+    curve, covered, n = [], 0, len(tree.subtopics)
     for turn in episode.turns:
-        visits[turn.event.node] += _ENTERS.get(turn.event.kind, 0)
-        curve.append(sum(count > 0 for count in visits.values()) / len(tree.subtopics))
+        if change := _ENTERS.get(turn.event.kind, 0):
+            node = turn.event.node
+            visits[node] += change
+            covered += change if visits[node] == max(change, 0) else 0  # the first entry, or the last one taken back
+        curve.append(covered / n)
     return curve
 
 

@@ -299,10 +299,12 @@ def exposures(episode: Episode[InquiryEvent], tree: Tree) -> tuple[Exposure, ...
 def tally(shown: Iterable[Exposure]) -> dict[str, Counts]:
     """Return the numbers of results with a decision after them by the names of `SHOWINGS`."""
     answered = [each for each in shown if each.counts]
-    return {
-        name: sum((Counts.of(each.fake > 0, int(bool(each.redone))) for each in answered if counts(each)), Counts())
-        for name, counts in SHOWINGS.items()
-    }
+    found = {}
+    for name, counts in SHOWINGS.items():
+        kept = [each for each in answered if counts(each)]
+        fakes, trues = ([bool(each.redone) for each in kept if (each.fake > 0) == fake] for fake in (True, False))
+        found[name] = Counts(len(fakes), sum(fakes), len(trues), sum(trues))
+    return found
 
 
 def beliefs(shown: Iterable[Exposure]) -> tuple[Belief, ...]:

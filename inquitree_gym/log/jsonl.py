@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json
 
 from inquitree_gym.errors import InquiTreeError, LogError, LogExistsError
 from inquitree_gym.files import MAX_LOG, MAX_RECORDS, open_input, read_input
@@ -164,14 +165,21 @@ def read_lines(
     records = []
     for number, line in enumerate(lines, 1):
         try:
-            # Not pydantic's JSON reader, which refuses the lone surrogates that a model may write.
-            records.append(parse(json.loads(line)))
+            records.append(parse(_document(line)))
         except (ValueError, RecursionError) as cause:
             message = f"'{path}', line {number}: {line_fault(cause, remedy)}"
             if on_damaged is None or number == 1:
                 raise error(message) from None
             on_damaged(message)
     return records
+
+
+def _document(line: bytes) -> Any:
+    """Return the JSON document of a line. Raise `ValueError` for a damaged one."""
+    try:
+        return from_json(line, cache_strings="keys")  # in half the time of the other
+    except ValueError:
+        return json.loads(line)  # which takes the lone surrogates that a model may write, and places a fault
 
 
 def read_records(

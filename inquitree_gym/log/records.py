@@ -378,10 +378,10 @@ def _in_order(file: Path, records: Sequence[Record]) -> tuple[tuple[Turn[Any], .
     turns: list[Turn[Any]] = []
     replies: list[Reply] = []
     for record in records:
-        if isinstance(record, Turn | Reply):
+        if record.kind == "turn" or record.kind == "reply":  # faster than to look at their classes
             if record.turn != len(turns) + 1:
                 raise LogError(f"'{file}' has a {record.kind} {record.turn} after turn {len(turns)}; it is damaged")
-            if isinstance(record, Turn):
+            if record.kind == "turn":
                 turns.append(record)
             else:
                 replies.append(record)

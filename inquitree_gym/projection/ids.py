@@ -40,14 +40,14 @@ def register() -> None:
 def _register_user_tasks() -> None:
     """Register the tasks in the user's files and trees. A faulty tree is reported where it is registered as one."""
     for name, file in user_files().items():
-        from inquitree_gym.errors import TreeError
+        from inquitree_gym.errors import TreeError, visible
         from inquitree_gym.projection.tasks import load_user_task
 
         try:
             task = load_user_task(file)
         except (TreeError, OSError) as error:
             if is_task_file(file):
-                warnings.warn(f"a task in {TREES_VARIABLE} is left out: {error}", stacklevel=2)
+                warnings.warn(visible(f"a task in {TREES_VARIABLE} is left out: {error}"), stacklevel=2)
             continue
         if task is not None:
             _register(f"ProjectionBench-{name}", str(file.absolute()))

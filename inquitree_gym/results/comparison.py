@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.errors import OptionError
@@ -86,16 +87,24 @@ def compare_runs(
 
 
 def difference(first: Scores, second: Scores, name: str, measures: Sequence[Measure[Any]]) -> PairedDifference:
-    """Return second − first over the pairs of task and seed. A measure absent from one of them has no value."""
-    before, after = ({(score.task, score.seed): score for score in run} for run in (first, second))
+    """Return second − first over the pairs of task and seed, of the means of several episodes with the same.
+
+    A measure absent from one of them has no value.
+    """
+    before, after = (grouped(run, lambda score: (score.task, score.seed)) for run in (first, second))
     estimates = {
         measure.name: paired_difference(
-            {key: measure.of(score.detail) for key, score in after.items()},
-            {key: measure.of(score.detail) for key, score in before.items()},
+            {key: _mean(measure, group) for key, group in after.items()},
+            {key: _mean(measure, group) for key, group in before.items()},
         )
         for measure in measures
     }
     return PairedDifference(name, first[0].cell, len(before.keys() & after.keys()), estimates)
+
+
+def _mean(measure: Measure[Any], scores: Scores) -> float | None:
+    known = [value for score in scores if (value := measure.of(score.detail)) is not None]
+    return fmean(known) if known else None
 
 
 def differences_table(

@@ -111,7 +111,8 @@ def write_list(
         live=live,
     )
     write_text(file, page)
-    write_text(pair, render("pair.html", styles=("base.css", "pair.css"), script="pair.js", title=title, frames=True))
+    styles, back = ("base.css", "pair.css"), quote(file.name)
+    write_text(pair, render("pair.html", styles=styles, script="pair.js", title=title, back=back, frames=True))
 
 
 def _row(line: ListedEpisode, columns: Columns, first: Sequence[str]) -> dict[str, object]:

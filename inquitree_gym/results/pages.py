@@ -7,6 +7,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
+from inquitree_gym.errors import OptionError
 from inquitree_gym.protocols import UNREVIEWED
 from inquitree_gym.results.listing import Columns, ListedEpisode, address, listed_values, viewed_page, write_list
 from inquitree_gym.results.load import ScoredRun
@@ -21,6 +22,8 @@ PAGE = "report.html"
 FORMATS = {"figures": (("svg", "SVG"), ("pdf", "PDF"), ("png", "PNG")),
            "tables": (("csv", "CSV"), ("md", "Markdown"), ("tex", "LaTeX"))}  # fmt: skip
 """Suffixes and names of the formats of the files beside a page."""
+_FILES = (".md", ".csv", ".tex", ".json", ".pdf", ".svg", ".png", ".txt")
+"""Suffixes of files that a report is asked for by mistake."""
 
 
 def write_report(runs: Sequence[ScoredRun], out: Path, options: ReportOptions = USUAL) -> list[Path]:
@@ -33,7 +36,8 @@ def write_report(runs: Sequence[ScoredRun], out: Path, options: ReportOptions = 
 
     Args:
         runs: results of `load_run`, one or more.
-        out: an ``.html`` file, or a folder for a page called `PAGE`. The other files go beside the page.
+        out: an ``.html`` file, or a folder for a page called `PAGE`. The other files go beside the page. A folder that
+            is named like another file has to exist.
         options: what the report compares and shows.
 
     Raises:
@@ -46,6 +50,11 @@ def write_report(runs: Sequence[ScoredRun], out: Path, options: ReportOptions = 
 def write_reports(reports: Sequence[Report[Any]], out: Path) -> list[Path]:
     """Write a page for each report. See `write_report`."""
     page = out if out.suffix.lower() in (".html", ".htm") else out / PAGE
+    if out.suffix.lower() in _FILES and not out.is_dir():
+        raise OptionError(
+            f"a report is several files, and '{out.name}' would be a folder; name an .html file, beside which the "
+            "Markdown and CSV files go, or a folder"
+        )
     pages = {
         report.kind: page if len(reports) == 1 else beside(page, f"{report.kind}{page.suffix}") for report in reports
     }

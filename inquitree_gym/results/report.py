@@ -15,7 +15,7 @@ from inquitree_gym.results.comparison import PairedDifference, compare_runs
 from inquitree_gym.results.cutoff import CutoffAnalysis, ModelDates, split_by_cutoff
 from inquitree_gym.results.figures import Chart
 from inquitree_gym.results.load import ScoredRun, disambiguate_runs, without_doubles
-from inquitree_gym.results.score import KindResults, Measure, Score
+from inquitree_gym.results.score import EpisodeCost, KindResults, Measure, Score
 from inquitree_gym.results.summary import (
     POOLED,
     Player,
@@ -31,6 +31,12 @@ from inquitree_gym.results.summary import (
 from inquitree_gym.results.tables import Table, counted, linked, make_table
 from inquitree_gym.results.templating import has_block, paragraphs
 from inquitree_gym.results.turns import EpisodeBody, plain_view
+
+REPLIES = {
+    "replies": "replies", "corrections": "corrections", "cut short": "cut_short", "without text": "without_text",
+    "retries": "retries", "refusals": "refused",
+}  # fmt: skip
+"""Field of `EpisodeCost` by heading of the table of replies."""
 
 D = TypeVar("D")
 Shown = TypeVar("Shown", Chart, Table)
@@ -338,6 +344,17 @@ def pages_of(name: str) -> KindPages:
     """Return what a kind adds to pages."""
     own: KindPages | None = kind(name).pages
     return KindPages() if own is None else own
+
+
+def replies(report: Report[Any]) -> tuple[Table, ...]:
+    """Return the table of the replies of the agents that asked a model: the first look at a new one."""
+    spent = {name: EpisodeCost.total(score.cost for score in group) for name, group in report.by_player().items()}
+    lines = [
+        [name, *linked((getattr(each, field) for field in REPLIES.values()), agent=name)]
+        for name, each in spent.items()
+        if each.replies
+    ]
+    return (make_table("Replies", ("agent", *REPLIES), lines),) if lines else ()
 
 
 def shown_of(results: KindResults[Any, Any]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from inquitree_gym.protocols import Scalar
 from inquitree_gym.results.comparison import PairedDifference
 from inquitree_gym.results.cutoff import CutoffSplit, player_label
 from inquitree_gym.results.figures import Chart, Curves, bars, differences, dots, levels
-from inquitree_gym.results.report import Report, Section, cell_words, file_name, selection, shown_of
+from inquitree_gym.results.report import Report, Section, cell_words, file_name, replies, selection, shown_of
 from inquitree_gym.results.score import EpisodeCost, Score
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import (
@@ -32,10 +32,8 @@ MAX_DRAWN = 24
 """Differences that a chart shows. With more of them, only those of the first cell."""
 MAX_OPEN = 10
 """Missing episodes that a page lists without folding the table."""
-COUNTS = {
-    "replies": "replies", "corrections": "corrections", "cut short": "cut_short", "without text": "without_text",
-    "retries": "retries", "refusals": "refused", "prompt tokens": "prompt_tokens",
-    "completion tokens": "completion_tokens", "reasoning tokens": "reasoning_tokens",
+TOKENS = {
+    "prompt tokens": "prompt_tokens", "completion tokens": "completion_tokens", "reasoning tokens": "reasoning_tokens",
 }  # fmt: skip
 """Field of `EpisodeCost` by heading."""
 
@@ -52,7 +50,7 @@ def leaderboard(report: AnyReport) -> Section:
         board = _board_by_group(report)
     else:
         board = report.rows_table("Leaderboard", report.base, report.pages.board or shown_of(report.results))
-    return Section("leaderboard", "Leaderboard", report.words("leaderboard"), charts, (board,))
+    return Section("leaderboard", "Leaderboard", report.words("leaderboard"), charts, (board, *replies(report)))
 
 
 def by_axis(report: AnyReport) -> Section | None:
@@ -165,13 +163,13 @@ def spending(report: AnyReport) -> Section:
     for name, group in report.by_player().items():
         spent, turns = EpisodeCost.total(score.cost for score in group), sum(score.turns for score in group)
         paid = dollars(spent.dollars, spent.unpriced)
-        counts = [getattr(spent, field) for field in COUNTS.values()]
+        counts = [getattr(spent, field) for field in ("replies", *TOKENS.values())]
         costs.append([name, *linked((len(group), turns, *counts, paid, spent.unpriced), agent=name)])
         seconds = (spent.agent_seconds, spent.env_seconds)
         each_turn = (None if total is None or not turns else 1000 * total / turns for total in seconds)
         by_side = [value for pair in zip(seconds, each_turn, strict=True) for value in pair]
         times.append([name, *linked(by_side, agent=name)])
-    heads = ("agent", "episodes", "turns", *COUNTS, "US dollars", "unpriced replies")
+    heads = ("agent", "episodes", "turns", "replies", *TOKENS, "US dollars", "unpriced replies")
     tables = (
         make_table("Cost", heads, costs),
         make_table("Time", ("agent", "agent s", "agent ms/turn", "env s", "env ms/turn"), times),

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inquitree_gym.errors import OptionError
+from inquitree_gym.errors import OptionError, visible
 from inquitree_gym.files import write_whole
 from inquitree_gym.results.tables import cell, escaped, markdown
 
@@ -84,8 +84,8 @@ def paragraphs(block: str, *, package: str = "", **values: Any) -> tuple[str, ..
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a UTF-8 file and its folder. A lone surrogate becomes a question mark. See `write_bytes`."""
-    write_bytes(file, text.encode("utf-8", "replace"))
+    """Write a UTF-8 file and its folder, control characters escaped and lone surrogates replaced. See `write_bytes`."""
+    write_bytes(file, visible(text).encode("utf-8", "replace"))
 
 
 def write_bytes(file: Path, content: bytes) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import inquitree_gym
+from inquitree_gym import cluster
 from inquitree_gym.cluster import LOCAL, MAX_DEATHS, connected, join_machine
 from inquitree_gym.errors import InquiTreeError, OptionError, require
 from inquitree_gym.llm import Budget, Completion, Reservation, SpendingCap
@@ -27,8 +28,6 @@ from inquitree_gym.runs.specs import EpisodeSpec, ModelSettings
 
 BATCH = 25
 """Largest batch of episodes that ask no model."""
-NO_CPU = 300.0
-"""Seconds in which a cluster without a processor may get one."""
 _POLL = 0.1
 """Seconds between looks at stop conditions and payments."""
 _BatchResult = tuple[list[Outcome], str, Mapping[str, str], InquiTreeError | None]
@@ -202,13 +201,12 @@ class _WorkerPool:
     async def _wait_ready(self, worker: Any) -> None:
         """Wait for a worker, as long as the cluster has a processor for it or may get one. Raise its error."""
         ready = asyncio.wrap_future(worker.__ray_ready__.remote().future())
-        while not (await asyncio.wait([ready], timeout=NO_CPU))[0]:
-            if not self._ray.cluster_resources().get("CPU"):
-                ready.cancel()
-                raise InquiTreeError(
-                    f"the Ray cluster has had no processor for {NO_CPU:g} s: its nodes died or left; add a node, and "
-                    "run the same command again to resume"
-                )
+        try:
+            while not (await asyncio.wait([ready], timeout=cluster.NO_CPU))[0]:
+                cluster.check_processors()
+        except InquiTreeError:
+            ready.cancel()
+            raise
         await ready
 
     def _forget(self, cpu: int, worker: Any) -> None:

@@ -110,7 +110,7 @@ def _size_faults(tree: Tree) -> Iterator[Fault]:
     low = min(low, MIN_ABSTRACT_AXES) if tree.provenance.tier == "C" else low
     if not low <= count <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
-        message = f"{count} axes, needs {wanted} with {plural(n, 'subtopic')}; join, part or drop some"
+        message = f"{plural(count, 'axis')}, needs {wanted} with {plural(n, 'subtopic')}; join, part or drop some"
         yield fault("T901", "", "axes", message, count, low if count < low else high)
 
 

@@ -37,23 +37,12 @@ def test_the_action_alone_acts(reply: str, move: str):
 
 
 BELIEFS = {
-    "BELIEF: fake 0.8": 0.8,
-    "BELIEF: true 0.75": 0.25,
-    "BELIEF: fake": 1.0,
-    "Belief: True.": 0.0,
-    "**BELIEF:** FAKE (0.6)": 0.6,
-    "> BELIEF： fake, 1.0": 1.0,
-    "BELIEF: fake .5": 0.5,
-    "BELIEF: fake 1": 1.0,
-    "BELIEF: fake 0.2\nBELIEF: true 1": 0.0,
-    "BELIEF: fake 80%": None,
-    "BELIEF: fake 8": None,
-    "BELIEF: fake or true": None,
-    "BELIEF: faked": None,
-    "BELIEF: fake\nBELIEF: unsure": None,
-    "BELIEF:": None,
+    "BELIEF: fake 0.8": 0.8, "BELIEF: true 0.75": 0.25, "BELIEF: fake": 1.0, "Belief: True.": 0.0,
+    "**BELIEF:** FAKE (0.6)": 0.6, "> BELIEF： fake, 1.0": 1.0, "BELIEF: fake .5": 0.5, "BELIEF: fake 1": 1.0,
+    "BELIEF: fake 0.2\nBELIEF: true 1": 0.0, "BELIEF: fake 80%": None, "BELIEF: fake 8": None,
+    "BELIEF: fake or true": None, "BELIEF: faked": None, "BELIEF: fake\nBELIEF: unsure": None, "BELIEF:": None,
     "": None,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "belief"), BELIEFS.items())

@@ -20,6 +20,7 @@ from inquitree_gym.cli.flags import (
     with_kind_flags,
 )
 from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.settings import InquirySettings
 
 EVERY = (SETTINGS, AGENT, JUDGE, FORMULAS, REPORT)
 
@@ -79,6 +80,13 @@ def test_flags_become_settings(env: str, group: str, flags: dict[str, Any], expe
 def test_flags_that_would_do_nothing_are_refused(env: str, group: str, flags: dict[str, Any], told: str):
     with pytest.raises(OptionError, match=told):
         values(env, group, **flags)
+
+
+@pytest.mark.parametrize("rule", ["world=11010", "world=any"])
+def test_the_id_of_a_world_is_text(rule: str):
+    found = InquirySettings.model_validate(values("inquiry", rule=[rule]))
+    assert found == InquirySettings.model_validate({"world": rule.removeprefix("world=")})
+    assert found.rules == {"world": rule.removeprefix("world=")}
 
 
 def test_each_of_several_kinds_takes_its_own_flags_with_the_types_of_its_table():

@@ -117,16 +117,9 @@ def test_a_study_file_with_models_takes_flags_about_how_to_play_it(service: Serv
 
 def test_a_dry_run_shows_what_is_to_do_and_writes_and_asks_nothing(service: Service, flags: tuple, tmp_path: Path):
     told = (
-        "--agent",
-        "llm,sceptic,oracle",
-        "--model",
-        "gpt-4o-mini,my-own",
-        "--fake-level",
-        "0,3",
-        "--max-turns",
-        "11n",
+        "--agent", "llm,sceptic,oracle", "--model", "gpt-4o-mini,my-own", "--fake-level", "0,3", "--max-turns", "11n",
         *flags,
-    )
+    )  # fmt: skip
     status, out, err = run(*told, "--dry-run")
     assert (status, err) == (0, "")
     assert "│ llm │ gpt-4o-mini │ 0 │ 2 │ 0 │ 0 │ 2 │ 0 │" in out

@@ -52,6 +52,7 @@ def test_a_report_has_every_section_figure_and_table_with_their_files(run: Score
     files = write_report([run], tmp_path / "deep" / "out.html", ReportOptions(paired=True))
     assert {"out.html", "out.md", "out.csv", "out-episodes.csv", "out-episodes.html"} <= {file.name for file in files}
     page = read_page(files[0])
+    assert "out-episodes.html" in read_page(files[0].with_name("out-episodes-pair.html")).attributes("href")
     assert page.scripts == []
     sections = {a["id"] for tag, a in page.tags if tag == "section"}
     assert sections >= COMMON

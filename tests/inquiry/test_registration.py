@@ -90,7 +90,7 @@ def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_p
     put(tmp_path / "own", "mine", mine)
     put(tmp_path / "own", "paper12", load_tree("paper12"))
     put(tmp_path / "own", "renamed", make_tree([[]], [1], tree_id="original"))
-    (tmp_path / "own" / "torn.json").write_text(dump_tree(mine)[:400], encoding="utf-8")
+    (tmp_path / "own" / "torn\x1b[31m.json").write_text(dump_tree(mine)[:400], encoding="utf-8")
     (tmp_path / "own" / "cyclic.json").write_text(
         dump_tree(make_tree([[], [0]], [1, 1], tree_id="cyclic")).replace(
             '"prerequisites": []', '"prerequisites": [{"id": "s2", "because": "It needs it."}]'
@@ -122,7 +122,7 @@ def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_p
     told = {
         "paper12.json": "has the id of a shipped tree; rename the file and its id",
         "renamed.json": "holds the id 'original'; file name and id have to agree",
-        "torn.json": "is not JSON at line",
+        r"torn\u001b[31m.json": "is not JSON at line",
         "cyclic.json": "prerequisites form a cycle",
         "folder.json": "no tree file",
         **{

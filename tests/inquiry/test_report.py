@@ -16,9 +16,10 @@ from inquitree_gym.inquiry.results import EpisodeScore
 from inquitree_gym.inquiry.sections import coverage_curve, turns, vigilance
 from inquitree_gym.inquiry.trajectory import ReadingCounts
 from inquitree_gym.results import ScoredRun, write_report
+from inquitree_gym.results.comparison import compare_runs
 from inquitree_gym.results.logs import Missing
 from inquitree_gym.results.report import build_report
-from inquitree_gym.results.sections import tasks
+from inquitree_gym.results.sections import leaderboard, tasks
 from inquitree_gym.results.tables import shaded
 from tests.inquiry.test_trajectory import CONCLUDE, END, EXPLORE, enter, redo, result
 from tests.results.html import read_page
@@ -62,7 +63,7 @@ def test_the_page_holds_every_section_and_figure(files: list[Path]):
         "turns", "reading", "cost", "missing",
         "threats", "settings",
     ]  # fmt: skip
-    assert len([a["aria-label"] for tag, a in page.tags if tag == "svg"]) == 3 + 3 + 4 + 1 + 1 + 2, "no exam was taken"
+    assert len([a["aria-label"] for tag, a in page.tags if tag == "svg"]) == 3 + 3 + 4 + 1 + 2, "no exam was taken"
     assert page.has("meta", name="viewport")
 
 
@@ -71,7 +72,7 @@ def test_the_page_holds_every_section_and_figure(files: list[Path]):
 def test_figures_take_their_colours_from_the_page(run: ScoredRun, tmp_path: Path):
     page, *_ = write_report([run], tmp_path / "out.html")
     drawn = re.findall(r"<svg.*?</svg>", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(drawn) == 14
+    assert len(drawn) == 13
     assert all("var(--ink)" in svg for svg in drawn)
     assert not [found for svg in drawn for found in re.findall(r"(?:fill|stroke): #(?!fff)\w+", svg)]
 
@@ -82,7 +83,22 @@ def test_the_cost_is_added_up_and_a_lower_bound_without_every_price(files: list[
     assert "14,400" in text
     table = files[0].parent / "out-tables" / "cost.csv"
     first, *_ = csv.DictReader(table.read_text(encoding="utf-8").splitlines())
-    assert {"retries": "36", "prompt tokens": "14400"}.items() <= first.items()
+    assert first["prompt tokens"] == "14400"
+
+
+def test_replies_of_models_stand_beside_the_leaderboard():
+    scores = (score("t1", 1, 1, agent="asks"), score("t1", 1, 1, agent="oracle"))
+    asked = replace(scores[0], cost=replace(scores[0].cost, replies=9, corrections=2, cut_short=1))
+    board, replies = leaderboard(build_report([run_of(asked, scores[1])])).tables
+    assert "hints" in board.heads
+    assert replies.heads[:4] == ("agent", "replies", "corrections", "cut short")
+    assert [[cell.text for cell in line][:4] for line in replies.lines] == [["asks", "9", "2", "1"]]
+
+
+def test_episodes_of_one_seed_are_averaged_before_they_are_paired():
+    twice = [score("t1", 1, 1, agent="two"), score("t1", 0, 0, agent="two"), score("t1", 0, 0, agent="one")]
+    (found,) = compare_runs([twice], ("one", "two"))
+    assert (found.pairs, found.estimates["Q/|C|"].mean) == (1, 0.5)
 
 
 def test_a_number_leads_to_its_episodes(files: list[Path]):

@@ -132,6 +132,9 @@ def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: 
         ("By context, thousands of tokens", 1),
         ("Change from beginning to end, and per 1,000 tokens", 2),
     ]
+    few = vigilance_over_time(build_report([replace(run, scores=run.scores[:2] + run.scores[-2:])]))
+    assert few.charts == (), "no line through means of two trees"
+    assert "so no line is drawn" in " ".join(few.words)
     assert section.tables[0].heads[-2:] == (D_PRIME, CRITERION)
     level_3 = [cell.text for cell in section.tables[0].lines[1]]
     assert level_3[4] == "0.333"

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from inquitree_gym.baselines import BayesAgent
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.recall import (
     RECALL,
@@ -32,17 +32,17 @@ def trees() -> list[Tree]:
 
 
 @pytest.mark.parametrize(("recall", "closed"), [(0, False), (2, False), (2, True)])
-def test_planted_recall_is_found(recall: float, closed: bool, trees: list[Tree], minilm: MiniLMEmbedder):
-    found = recall_gap(answered(trees, recall, 3, 4, closed_book=closed, embedder=minilm))
+def test_planted_recall_is_found(recall: float, closed: bool, trees: list[Tree], reader: ReaderEmbedder):
+    found = recall_gap(answered(trees, recall, 3, 4, closed_book=closed, embedder=reader))
     assert found[RECALL].low <= recall <= found[RECALL].high
     assert found[RECALL].high - found[RECALL].low < 2
     assert (found[RECALL_GAP].low > 0.2) == (recall > 0)
     assert found[RECALL].trees == len(trees)
 
 
-def test_a_setting_has_the_gap_of_its_pairs(trees: list[Tree], minilm: MiniLMEmbedder):
+def test_a_setting_has_the_gap_of_its_pairs(trees: list[Tree], reader: ReaderEmbedder):
     tree = trees[3]
-    envs = [InquiryEnv(tree, embedder=minilm, fake_level=3, world=world) for world in ("actual", "complement")]
+    envs = [InquiryEnv(tree, embedder=reader, fake_level=3, world=world) for world in ("actual", "complement")]
     scores = [score_episode(play(env, BayesAgent(tree), seed), tree) for env in envs for seed in range(2)]
     (row,) = paired_worlds(scores)
     right, wrong = (row.estimates[name].mean for name in (RIGHT_THERE, RIGHT_ELSEWHERE))
@@ -50,7 +50,7 @@ def test_a_setting_has_the_gap_of_its_pairs(trees: list[Tree], minilm: MiniLMEmb
     assert row.estimates[RECALL_GAP].mean == pytest.approx(right - wrong)
     assert paired_worlds(scores[:3])[0].estimates[RECALL_GAP].episodes == len(tree.axes), "the third has a pair"
     assert paired_worlds(scores[:2])[0].estimates[RECALL_GAP].mean is None, "no pair"
-    drawn = InquiryEnv(tree, embedder=minilm, world="any")
+    drawn = InquiryEnv(tree, embedder=reader, world="any")
     assert score_episode(play(drawn, BayesAgent(tree), 0), tree).detail.answers == ()
 
 
@@ -71,7 +71,7 @@ def test_evidence_is_taken_off_and_certainty_and_omissions_say_nothing():
     assert recall_gap([("t", 0, sides(None))])[RECALL_GAP].mean == 0, "an answer that is left out is not right"
 
 
-def test_the_table_of_planted_recall(monkeypatch: pytest.MonkeyPatch, minilm: MiniLMEmbedder):
+def test_the_table_of_planted_recall(monkeypatch: pytest.MonkeyPatch, reader: ReaderEmbedder):
     done = CliRunner().invoke(app, ["--papers", "12", "--seeds", "1"])
     assert done.exit_code == 0, done.output
     assert done.output.count("\n") == 10

@@ -156,19 +156,9 @@ def test_a_row_as_json():
         "made", 2, 1, 1, 0,
     )  # fmt: skip
     assert set(plain["estimates"]) == {
-        *(measure.name for measure in MEASURES),
-        "normalised",
-        "return / oracle",
-        "redo_rate − level 0",
-        CHOOSING,
-        *REDO_PROBABILITIES,
-        *AGAINST_POSTERIOR,
-        *CONFLICTS,
-        *ESTIMATES,
-        "c",
-        "Brier",
-        "AUC",
-    }
+        *(measure.name for measure in MEASURES), "normalised", "return / oracle", "redo_rate − level 0", CHOOSING,
+        *REDO_PROBABILITIES, *AGAINST_POSTERIOR, *CONFLICTS, *ESTIMATES, "c", "Brier", "AUC",
+    }  # fmt: skip
     assert plain["estimates"]["Q/|C|"] == {
         "mean": 0.5, "low": None, "high": None, "trees": 1, "episodes": 1, "values": [0.5],
     }  # fmt: skip

@@ -58,20 +58,13 @@ def run_of(*scores: EpisodeScore) -> ScoredRun:
 @pytest.mark.parametrize(
     ("published", "cutoff", "side"),
     [
-        ("2024-05-31", "2024-06-01", "before"),
-        ("2024-06-01", "2024-06-01", "before"),
-        ("2024-06-02", "2024-06-01", "after"),
-        ("2024-05", "2024-06-01", "before"),
-        ("2024-06", "2024-06-01", "unclear"),
-        ("2024-07", "2024-06-01", "after"),
-        ("2024", "2024-06-01", "unclear"),
-        ("2024-06-15", "2024-06", "unclear"),
-        ("2024-06-01", "2024-06", "before"),
-        ("2024-06", "2024-06", "unclear"),
-        ("2024-07-01", "2024-06", "after"),
-        ("2025", "2024", "after"),
+        ("2024-05-31", "2024-06-01", "before"), ("2024-06-01", "2024-06-01", "before"),
+        ("2024-06-02", "2024-06-01", "after"), ("2024-05", "2024-06-01", "before"),
+        ("2024-06", "2024-06-01", "unclear"), ("2024-07", "2024-06-01", "after"), ("2024", "2024-06-01", "unclear"),
+        ("2024-06-15", "2024-06", "unclear"), ("2024-06-01", "2024-06", "before"), ("2024-06", "2024-06", "unclear"),
+        ("2024-07-01", "2024-06", "after"), ("2025", "2024", "after"),
     ],
-)
+)  # fmt: skip
 def test_a_paper_is_before_after_or_unclear(published: str, cutoff: str, side: str):
     assert side_of(parse_date(published), parse_date(cutoff)) == side
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from inquitree_gym.results.sections import all_sections
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import own_parts
 from inquitree_gym.results.tables import as_csv
+from inquitree_gym.results.templating import write_text
 from inquitree_gym.runner import make_study, run_study
 from tests.contract.command_line import inquitree
 
@@ -49,6 +51,15 @@ def test_report_prints_one_table_and_all_of_them_with_an_option(worlds: list[Pat
     assert "unaided coverage: " in long.out
 
 
+def test_tables_in_a_file_fit_100_columns(tmp_path: Path):
+    trees = ("2", "8", "11", "12", "17")
+    run_study(make_study(agents=("copyist", "oracle"), trees=trees, fake_level=(0, 3), seeds=1), tmp_path)
+    done = inquitree("report", tmp_path, "--all")
+    assert max(map(len, done.out.splitlines())) <= 100
+    first = done.out.partition("Answers and coverage")[0]
+    assert first.count("[") == first.count("]") == len(re.findall(r"\[-?\d\.\d\d, -?\d\.\d\d\] ", first)) > 0
+
+
 def test_only_what_differs_is_named():
     assert own_parts(["reader, world=actual", "reader"]) == ["world=actual", ""]
     assert own_parts(["3n", "3n"]) == ["", ""]
@@ -75,3 +86,16 @@ def test_headings_of_csv_start_no_formula():
     (line,) = as_csv(["=cmd|'/C calc'!A1", "agent"], []).splitlines()
     assert not line.lstrip('"').startswith("=")
     assert line.endswith(",agent")
+
+
+def test_control_characters_are_shown_in_files(tmp_path: Path):
+    write_text(tmp_path / "a.csv", as_csv(["agent"], [["\r=1\x1b[31m\u202e"], ["two"]]))
+    assert (tmp_path / "a.csv").read_bytes() == b"agent\n'\\u000d=1\\u001b[31m\\u202e\ntwo\n"
+
+
+@pytest.mark.parametrize("name", ["report.md", "report.CSV", "r.pdf"])
+def test_a_report_is_no_single_file_of_another_format(worlds: list[Path], tmp_path: Path, name: str):
+    done = inquitree("report", worlds[0], "--out", tmp_path / name)
+    assert done.status == 2
+    assert f"'{name}' would be a folder; name an .html file" in done.err
+    assert list(tmp_path.iterdir()) == []

@@ -15,12 +15,7 @@ from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.judging.stored import read_judgements
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache
-from inquitree_gym.results.offline_judging import (
-    JudgingResult,
-    judge_texts,
-    recorded_scores,
-    stated_texts,
-)
+from inquitree_gym.results.offline_judging import JudgingResult, judge_texts, recorded_scores, stated_texts
 from inquitree_gym.runner import run_study
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.trees import load_tree
@@ -131,8 +126,7 @@ def test_a_run_without_a_conclusion_is_told(tmp_path: Path):
 def test_judges_are_named_and_each_sits_once(tmp_path: Path):
     (tmp_path / "config.json").write_text("{}")
     panel = make_judges(
-        [f"nli:{tmp_path}", "llm:ollama/llama3:8b", f"nli:{tmp_path}"],
-        JudgeOptions(repeats=3, base_url="http://h/v1"),
+        [f"nli:{tmp_path}", "llm:ollama/llama3:8b", f"nli:{tmp_path}"], JudgeOptions(repeats=3, base_url="http://h/v1")
     )
     assert [each.name for each in panel] == [f"nli:{tmp_path}", "llm:ollama/llama3:8b"]
     nli, asked = panel

@@ -231,13 +231,17 @@ def kill_node(head: Any, node: Any, service: Service) -> None:
 def played_on(
     head: Any, service: Service, folder: Path, seeds: int, concurrency: int
 ) -> subprocess.CompletedProcess[str]:
-    """Play a run by the command line, which gives a cluster without a processor up after a second."""
-    code = "from inquitree_gym.runner import ray; ray.NO_CPU = 1.0; from inquitree_gym.cli import main; main()"
+    """Play a run by the command line. See `on_cluster`."""
     model = ("--agent", "llm", "--model", "gpt-4o-mini", "--base-url", service.address, "--papers", "2")
-    where = ("--max-concurrency", str(concurrency), "--seeds", str(seeds), "--out", str(folder), "--ray", head.address)
-    return subprocess.run(
-        [sys.executable, "-c", code, "run", *model, *where], capture_output=True, text=True, timeout=WAIT_AT_MOST
-    )
+    where = ("--max-concurrency", str(concurrency), "--seeds", str(seeds), "--out", str(folder))
+    return on_cluster(head, "run", *model, *where)
+
+
+def on_cluster(head: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Call the command line, which gives a cluster without a processor up after a second."""
+    code = "from inquitree_gym import cluster; cluster.NO_CPU = 1.0; from inquitree_gym.cli import main; main()"
+    command = [sys.executable, "-c", code, *arguments, "--ray", head.address]
+    return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_AT_MOST)
 
 
 def test_a_node_that_dies_costs_no_episode_and_only_requests_in_flight_are_paid_again(
@@ -277,9 +281,10 @@ def test_a_cluster_without_a_processor_ends_the_run_and_another_resumes_it(head:
     only = add_node(head)
     rote.reply = AtRequest(3, lambda: kill_node(head, only, rote))
     done = played_on(head, rote, tmp_path, seeds=1, concurrency=1)
-    assert done.returncode == 2, done.stderr
-    assert "the Ray cluster has had no processor for 1 s" in " ".join(done.stderr.split())
     assert run_study(load_manifest(tmp_path).studies[0], tmp_path).is_complete
+    for ended in (done, on_cluster(head, "score", str(tmp_path))):
+        assert ended.returncode == 2, ended.stderr
+        assert "the Ray cluster has had no processor for 1 s" in " ".join(ended.stderr.split())
     assert len(rote.requests) == TURNS + 1
 
 
@@ -371,7 +376,7 @@ def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(rote: Servi
 
 
 def test_workers_share_one_budget_and_one_pace_per_model(cluster: Any, rote: Service):
-    study = study_of(rote, requests_per_minute=6)
+    study = study_of(rote, requests_per_minute=1)
     limits = cluster.remote(num_cpus=0)(_SharedLimits).remote(
         study.models, Budget(max_total_tokens=10, max_seconds=1000)
     )
@@ -379,9 +384,9 @@ def test_workers_share_one_budget_and_one_pace_per_model(cluster: Any, rote: Ser
     rates = [_RemoteLimits(limits, model="gpt-4o-mini") for _ in range(2)]
     waits = [rate.reserve(5).wait for rate in rates]
     assert waits[0] == 0
-    assert 0 < waits[1] <= 10
+    assert 0 < waits[1] <= 60
     rates[0].settle(rates[0].reserve(5), Completion("so", "stop", {"prompt": 1, "completion": 1}, None, retries=3))
-    assert rates[1].reserve(5).wait > 40
+    assert rates[1].reserve(5).wait > 240
     one.check()
     one.add(Completion("so", "stop", {"prompt": 5, "completion": 5}, 0.1))
     with pytest.raises(BudgetError, match="the cap of 10 tokens is reached: 1 reply took 10; no further request"):

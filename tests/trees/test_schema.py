@@ -122,20 +122,11 @@ def test_a_fault_of_shape_is_found_and_names_its_place(break_it: Break, fault: s
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("version", "1"),
-        ("version", 1.0),
-        ("version", True),
-        ("version", None),
-        ("topic", 3),
-        ("topic", ["What?"]),
-        ("subtopics", {}),
-        ("subtopics", "s1"),
-        ("conclusions", None),
-        ("paper", []),
-        ("canary", False),
+        ("version", "1"), ("version", 1.0), ("version", True), ("version", None), ("topic", 3), ("topic", ["What?"]),
+        ("subtopics", {}), ("subtopics", "s1"), ("conclusions", None), ("paper", []), ("canary", False),
         ("disclosure", "none"),
     ],
-)
+)  # fmt: skip
 def test_types_are_strict(place: str, value: object):
     (fault,) = faults(document() | {place: value})
     assert fault.startswith(f"{place}: needs ")

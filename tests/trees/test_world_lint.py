@@ -13,6 +13,7 @@ from inquitree_gym.trees.courses import courses
 from inquitree_gym.trees.lint import lint_tree
 from inquitree_gym.trees.rules import RULES
 from tests.hashing import HashingEmbedder
+from tests.strategies import make_tree
 from tests.worlds import clean_document, node, read, study, world_document
 
 Break = Callable[[dict[str, Any]], object]
@@ -67,6 +68,11 @@ def test_a_good_tree_is_clean_under_the_checks_of_meaning_too():
     assert lint_tree(tree) == []
     codes = {fault.code for fault in lint_tree(tree, HashingEmbedder().embed)}
     assert {code[:2] for code in codes} <= {"T5", "T6"}  # the example is not written for a matcher
+
+
+def test_one_axis_is_singular():
+    (found,) = lint_tree(make_tree([[]], [1]), only={"T901"})
+    assert found.message.startswith("1 axis, needs ")
 
 
 NEEDS = "conclusions[1].needs"
