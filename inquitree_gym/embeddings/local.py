@@ -283,23 +283,25 @@ def torch_threads(threads: int) -> Iterator[None]:
 READER = "inquitree-reader-2"
 READER_THRESHOLD = 0.55
 """τ for the reader. Docs/validity.md has the evidence."""
-ADAPTER_DIGEST = "fe51ce5b5f74ea65e36303a6e7aab0210d773eb31b929e5d06e7c479fd30ebf1"
+ADAPTER_DIGEST = "9bd553cae0f372ef63c8a0ef5f7f4b8663049578b1475e9faf75ad102c6dc7ef"
 """SHA-256 of the adapter file."""
 BASE = MINILM_FILES["model.safetensors"]
-DOWN, UP = ".down", ".up"
-"""Suffixes of the two factors of a change: ``weight + scale · up @ down``."""
+DOWN, UP, TURN = ".down", ".up", "turn"
+"""Suffixes of the two factors of a change, ``weight + scale · up @ down``, and the name of the matrix of an adapter."""
 
 Weights = dict[str, NDArray[np.float32]]
 
 
 class Adapter(NamedTuple):
-    """Low-rank changes of the weights of a model."""
+    """Low-rank changes of the weights of a model, and a change of the vectors that it gives."""
 
     base: str
     """SHA-256 of the weights that it belongs to."""
     scale: float
     factors: Mapping[str, NDArray[np.float16]]
     """By name of the weight and `DOWN`, shape ``(rank, in)``, or `UP`, shape ``(out, rank)``."""
+    turn: NDArray[np.float32]
+    """Matrix of shape ``(384, 384)``: a vector x becomes ``x @ turn``, scaled to unit length."""
 
     @property
     def names(self) -> list[str]:
@@ -325,9 +327,9 @@ class AdaptedMiniLM(MiniLMEmbedder):
         self._adapter_digest = adapter_digest
 
     def weights(self) -> Weights:
-        """Return all weights by name, with the adapter merged. Names and shapes are those of MiniLM's file."""
-        plain = super().weights()
-        return plain | read_adapter(self._adapter, self._adapter_digest).merged(plain)
+        """Return all weights by name, with the adapter merged, and under `TURN` the matrix for its vectors."""
+        plain, adapter = super().weights(), read_adapter(self._adapter, self._adapter_digest)
+        return plain | adapter.merged(plain) | {TURN: adapter.turn}
 
     @cached_property
     def _model(self) -> SentenceTransformer:
@@ -374,14 +376,19 @@ def parse_adapter(file: Path) -> Adapter:
         factors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  (not a mapping)
     if about["base"] != BASE:
         raise EmbedderError(f"the adapter '{file}' belongs to the weights {about['base']}, not to MiniLM's {BASE}")
-    return Adapter(about["base"], about["scale"], factors)
+    turn = factors.pop(TURN).astype(np.float32)
+    return Adapter(about["base"], about["scale"], factors, np.eye(len(turn), dtype=np.float32) + turn)
 
 
 def _replace(model: SentenceTransformer, adapter: Adapter) -> None:
-    """Add the changes of an adapter to the weights of a loaded model."""
+    """Add the changes of an adapter to the weights of a loaded model, and its matrix before the scaling."""
     import torch
+    from sentence_transformers.models import Dense
 
     layers = model[0].auto_model.state_dict()  # shares storage with the model
     plain = {name: layers[name].numpy(force=True) for name in adapter.names}
     for name, changed in adapter.merged(plain).items():
         layers[name].copy_(torch.from_numpy(changed))
+    kept = torch.nn.Identity()
+    turn = Dense(*adapter.turn.shape, bias=False, activation_function=kept, init_weight=torch.tensor(adapter.turn.T))
+    model.insert(len(model) - 1, turn)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import Embedder, MiniLMEmbedder, OnnxEmbedder
 from inquitree_gym.embeddings.derived import MANIFEST, TOKENIZER
-from inquitree_gym.embeddings.local import minilm_folder
+from inquitree_gym.embeddings.local import TURN, minilm_folder
 from inquitree_gym.errors import EmbedderError, require
 from inquitree_gym.trees import builtin_ids, load_tree
 from research.sealing import seal, writing
@@ -81,6 +81,8 @@ def _model(weights: Weights, name: str) -> Any:
     states = _embedded(graph, weights)
     for layer in range(LAYERS):
         states = _layer(graph, weights, layer, states)
+    if TURN in weights:  # the mean over tokens comes after it, and both are linear
+        states = graph.node("MatMul", [states, graph.constant("turn.matrix", weights[TURN])], "turned")
     shaped = onnx.helper.make_tensor_value_info
     ids = shaped("input_ids", onnx.TensorProto.INT64, ["texts", "tokens"])
     out = shaped(states, onnx.TensorProto.FLOAT, ["texts", "tokens", "dimensions"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, ReaderEmbedder, load_embedder
-from inquitree_gym.embeddings.local import ADAPTER_DIGEST, BASE, DOWN, UP, Adapter, adapter_file, read_adapter
+from inquitree_gym.embeddings.local import ADAPTER_DIGEST, BASE, DOWN, TURN, UP, Adapter, adapter_file, read_adapter
 from inquitree_gym.errors import EmbedderError
 from inquitree_gym.trees import load_tree
 from research.blind.readings import blind_sets
@@ -55,7 +55,8 @@ def test_vectors_are_near_those_of_minilm_and_not_the_same(reader: ReaderEmbedde
 
 
 def test_more_proposals_are_understood_than_by_minilm(reader: ReaderEmbedder, minilm: MiniLMEmbedder):
-    cases = [case for case in matching_cases(blind_sets()) if case.tree == "paper7" and not case.is_study]
+    trees = ("paper11", "paper12", "paper24")
+    cases = [case for case in matching_cases(blind_sets()) if case.tree in trees and not case.is_study]
     shares = {each.name: reading_shares(match_cases(cases, each), each.threshold) for each in (reader, minilm)}
     assert shares[reader.name].understood.mean > shares[minilm.name].understood.mean + 0.1
     assert shares[reader.name].foreign.mean < shares[minilm.name].foreign.mean
@@ -68,7 +69,8 @@ def test_a_merged_weight_is_the_weight_with_the_product_of_its_factors():
     draws = np.random.default_rng(0)
     weight = draws.standard_normal((5, 4)).astype(np.float32)
     up, down = (draws.standard_normal(shape).astype(np.float16) for shape in ((5, 2), (2, 4)))
-    adapter = Adapter(BASE, 0.25, {f"layer.weight{UP}": up, f"layer.weight{DOWN}": down})
+    factors = {f"layer.weight{UP}": up, f"layer.weight{DOWN}": down}
+    adapter = Adapter(BASE, 0.25, factors, np.eye(384, dtype=np.float32))
     assert adapter.names == ["layer.weight"]
     merged = adapter.merged({"layer.weight": weight, "other.weight": weight})
     assert merged.keys() == {"layer.weight"}
@@ -86,7 +88,7 @@ def test_the_loaded_model_has_the_merged_weights_and_the_others_of_minilm(
     assert len(names) == LINEAR_LAYERS
     loaded = {name: each.numpy(force=True) for name, each in reader._model[0].auto_model.state_dict().items()}
     merged, plain = reader.weights(), minilm.weights()
-    assert merged.keys() == plain.keys()
+    assert merged.keys() == plain.keys() | {TURN}
     for name in plain.keys() & loaded.keys():
         assert loaded[name].tobytes() == merged[name].tobytes(), name
         assert (merged[name].tobytes() != plain[name].tobytes()) == (name in names), name
@@ -124,7 +126,7 @@ def test_the_file_says_how_it_was_trained():
 
     with safe_open(adapter_file(), "np") as stored:
         about = stored.metadata()["inquitree"]
-    for setting in ('"seed"', '"rank"', '"epochs"', '"paper12"', BASE):
+    for setting in ('"seed"', '"dropout"', '"epochs"', '"paper12"', BASE):
         assert setting in about
 
 
