@@ -204,7 +204,7 @@ def _print_faults(faults: dict[str, list[Fault]]) -> None:
     for name, found in faults.items():
         counts = Counter(fault.severity for fault in found)
         words = [plural(counts[severity], severity) for severity in SEVERITIES if counts[severity]]
-        out.print(Text(f"{name}: {', '.join(words) or 'clean'}"))
+        out.print(Text(f"{name}: {', '.join(words) or 'clean'}"), soft_wrap=True)
         for fault in found:
             out.print(Text(f"  {fault.severity} {fault.code} {fault}"))
 
