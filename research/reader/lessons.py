@@ -11,8 +11,9 @@ from torch import Tensor
 
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.disclosure import LEVELS
+from inquitree_gym.trees.document import Study
 from inquitree_gym.trees.meaning import targets
-from inquitree_gym.trees.schema import Study, wordings
+from inquitree_gym.trees.schema import wordings
 from research.proposals import MatchingCase, ProposalSet, matching_cases
 
 Places = list[int]
@@ -53,8 +54,9 @@ class Sheet:
 
 def make_lessons(trees: Sequence[Tree], proposals: Sequence[ProposalSet]) -> list[Lesson]:
     """Return a lesson for each tree from the proposals about it."""
-    by_tree = {each.tree: each for each in proposals}
-    return [_lesson(tree, matching_cases([by_tree[tree.id]], lambda name, own=tree: own)) for tree in trees]
+    known = {tree.id: tree for tree in trees}
+    cases = matching_cases([each for each in proposals if each.tree in known], known.__getitem__)
+    return [_lesson(tree, [case for case in cases if case.tree == tree.id]) for tree in trees]
 
 
 def lay_out(lessons: Sequence[Lesson], vectors: Mapping[str, Tensor]) -> list[Sheet]:

@@ -47,7 +47,7 @@ LESSON = Lesson(
     ladders=[([4, 5], [0, 1])],
     neutral=[([6], [[7], [8]])],
 )
-QUICK = Settings(epochs=80, learning_rate=1e-2, weight_decay=0.0)
+QUICK = Settings(epochs=200, learning_rate=1e-2, weight_decay=0.0, hint_weight=2.0, lean_weight=20.0)
 
 
 @pytest.fixture(scope="module")
