@@ -338,7 +338,7 @@ def _ladder(name: str) -> dict[str, Any]:
     text = _names()[name][2] if len(name) > 2 else OUTLINE["subtopics"][index]["text"]
     words = text.rstrip(".?").split()
     parts = [" ".join(words[: len(words) * part // 4]) for part in (1, 2, 3)]
-    hints = [f"Think about this for a while: {parts[0]}", f"Look here: {parts[1]}", f"Look: {parts[2]}"]
+    hints = [f"Think about this for a while: {parts[0]}", f"Look at this: {parts[1]}", f"Look: {parts[2]}"]
     return {"hints": hints, "paraphrases": [f"One could put it so: {text}", f"In short: {parts[2]}"]}
 
 

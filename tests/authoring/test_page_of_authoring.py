@@ -45,7 +45,7 @@ class Both:
         return remarked if code else Checker(load_tree(self._file))(body)
 
 
-SHORTER = "Relate the rate of calls on sixty nights to water temperature and humidity."
+SHORTER = "Relate all calls on sixty nights to water temperature and humidity."
 
 
 def followed(words: list[str], service: Service) -> Done:

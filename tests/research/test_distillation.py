@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
+from inquitree_gym.embeddings import MiniLMEmbedder, ReaderEmbedder, StaticEmbedder
 from inquitree_gym.trees import Tree, load_tree
 from research.proposals import WRITTEN, Proposal, ProposalSet, matching_cases
 from research.static import __main__ as cli
@@ -49,11 +49,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(folder, json.loads((folder / "inquitree.json").read_text()), done.stdout, done.stderr)
 
 
-def test_the_command_writes_a_model_that_reads(made: Made, minilm: MiniLMEmbedder):
+def test_the_command_writes_a_model_that_reads(made: Made, reader: ReaderEmbedder):
     embedder = StaticEmbedder(str(made.folder))
     assert embedder.threshold == made.manifest["threshold"]
     learned = [subtopic.text for name in IDS for subtopic in load_tree(name).subtopics]
-    assert np.einsum("td,td->t", embedder.embed(learned), minilm.embed(learned)).mean() > 0.5
+    assert np.einsum("td,td->t", embedder.embed(learned), reader.embed(learned)).mean() > 0.5
     assert len(embedder._model.tokens) == VOCABULARY
     assert f"its name is static:{made.folder}" in " ".join(made.err.split())
 
