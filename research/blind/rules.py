@@ -86,8 +86,7 @@ def try_rule(readings: Sequence[Reading], fit: Fit, *places: str) -> TriedRule:
 def best_threshold(readings: Sequence[Reading], scores: Numbers) -> float:
     """Return the threshold on the scores with the best balance over the readings together.
 
-    The balance is understood − (misread + foreign taken) / 2: that of `research.thresholds.Rates` with the kinds that
-    occur here. Candidates lie midway between successive scores.
+    The balance is understood − (misread + foreign taken) / 2. Candidates lie midway between successive scores.
     """
     order = np.argsort(-scores)
     right, meant = _right(readings)[order], _meant(readings)[order]
