@@ -72,7 +72,8 @@ def _lesson(tree: Tree, cases: Sequence[MatchingCase]) -> Lesson:
 
     families = []
     for nodes in (tree.subtopics, *(subtopic.studies for subtopic in tree.subtopics)):
-        own = [case for case in cases if case.candidates[0].id == nodes[0].id]
+        told = {text for node in nodes for text in wordings(node)}  # a writer's text that is a paraphrase now
+        own = [case for case in cases if case.candidates[0].id == nodes[0].id and case.text not in told]
         meant = [(case.right, *case.also) if case.kind == "right" else () for case in own]
         families.append(Family([place(wordings(node)) for node in nodes], place([case.text for case in own]), meant))
     ladders = [(place(node.hints), place(wordings(node))) for node in targets(tree)]
