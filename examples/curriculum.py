@@ -51,7 +51,7 @@ def train(trees: dict[int, list[Tree]], seed: int, steps: int, embedder: str) ->
     """Return a policy that went through all stages."""
     torch.manual_seed(seed)
     settings = Settings(seed=seed, steps=steps, inquiries=64)
-    stages = [vector(trees[n], settings.inquiries, embedder, autoreset_mode="SameStep") for n in STAGES]
+    stages = [vector(trees[n], settings.inquiries, embedder, autoreset_mode="SameStep") for n in trees]
     space, actions = stages[0].single_observation_space, stages[0].single_action_space
     policy = Policy(space.shape[0], int(actions.n), settings.width)
     policy.look(torch.cat([first_rows(env, settings) for env in stages]))
@@ -131,6 +131,7 @@ def main() -> None:
     """Train with several seeds, and compare with a random policy that sees the same masks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--stages", type=int, nargs="+", default=STAGES, help="subtopics of the trees to train on")
     parser.add_argument("--trees", type=int, default=16, help="per stage, and of those never seen before")
     parser.add_argument("--steps", type=int, default=200_000, help="per stage")
     parser.add_argument("--papers", type=int, default=18)
@@ -138,9 +139,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/curriculum"))
     given = parser.parse_args()
     torch.set_num_threads(1)
-    training = {n: synthetic("train", n, given.trees) for n in STAGES}
+    training = {n: synthetic("train", n, given.trees) for n in given.stages}
     tests = {
-        "unseen synthetic, n = 7": synthetic("test", STAGES[-1], given.trees),
+        f"unseen synthetic, n = {given.stages[-1]}": synthetic("test", given.stages[-1], given.trees),
         "papers": [load_tree(name) for name in builtin_ids()[: given.papers]],
     }
     policies = []

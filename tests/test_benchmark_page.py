@@ -82,7 +82,7 @@ def test_the_page_plays_reports_and_probes_in_this_order():
     assert VERBS[0] == [*PLAYED, "--dry-run"]
 
 
-def test_every_command_of_the_page_does_what_it_says_and_a_kill_loses_nothing(folder, server, minilm, monkeypatch):
+def test_every_command_of_the_page_does_what_it_says_and_a_kill_loses_nothing(folder, server, reader, monkeypatch):
     monkeypatch.chdir(folder)
     kill_after_one_episode(PLAYED, folder)
     begun = [file for file in folder.glob("runs/loopback/episodes/*.jsonl") if has_header(file)]

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from inquitree_gym import read_episode
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.trees import builtin_ids
 
@@ -21,7 +22,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, minilm):
+def run(monkeypatch, tmp_path, reader):
     """Run an example with flags, in an empty folder."""
 
     def running(name: str, *flags: str) -> None:
@@ -70,7 +71,7 @@ def test_a_table_of_values_beats_chance(run, capsys):
     assert sum(returns[-10:]) / 10 > 0.04, "chance earns 0"
 
 
-def test_the_learning_study_has_table_numbers_and_picture(monkeypatch, tmp_path, minilm):
+def test_the_learning_study_has_table_numbers_and_picture(monkeypatch, tmp_path, reader):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     learning = importlib.import_module("learning_study")
     monkeypatch.setattr(learning, "EPISODES", 16)
@@ -90,12 +91,14 @@ def test_the_learning_study_has_table_numbers_and_picture(monkeypatch, tmp_path,
 
 
 def test_the_curriculum_compares_with_chance_on_unseen_trees_and_papers(run, tmp_path):
-    run("curriculum.py", "--seeds", "2", "--trees", "1", "--steps", "4096", "--papers", "1", "--out", "kept")
+    flags = ("--stages", "2", "3", "--trees", "1", "--papers", "1", "--embedder", DEFAULT_EMBEDDER)
+    run("curriculum.py", "--seeds", "2", "--steps", "4096", "--out", "kept", *flags)
     synthetic, papers = json.loads((tmp_path / "kept" / "curriculum.json").read_text())
     for _, chance, learned in (synthetic, papers):
         assert set(chance) == set(learned)
         assert all(-1 < value < 1 for value in chance.values())
         assert [len(values) for values in learned.values()] == [2]
+    assert synthetic[0] == "unseen synthetic, n = 3"
     assert all(name.startswith("synthetic") for name in synthetic[1])
     assert set(papers[1]) <= set(builtin_ids())
     assert (tmp_path / "kept" / "curriculum.md").read_text().count("\n") == 4

@@ -11,7 +11,7 @@ import gymnasium as gym
 import pytest
 
 from inquitree_gym.baselines import Ask, BaselineAgent, RandomAgent, ReplayAgent
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.errors import EmbedderError
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.llm import Completion, Message
@@ -117,9 +117,9 @@ def small() -> Tree:
 
 
 def test_a_log_cut_at_every_byte_of_its_last_lines_goes_on_as_if_nothing_had_happened(
-    small: Tree, minilm: MiniLMEmbedder, tmp_path: Path
+    small: Tree, reader: ReaderEmbedder, tmp_path: Path
 ):
-    env = InquiryEnv(small, embedder=minilm, fake_level=5)
+    env = InquiryEnv(small, embedder=reader, fake_level=5)
     whole_file, torn_file = tmp_path / "whole.jsonl", tmp_path / "torn.jsonl"
     whole = play(env, PaidAgent(small), 2, file=whole_file)
     content = whole_file.read_bytes()
@@ -139,8 +139,8 @@ def test_a_log_cut_at_every_byte_of_its_last_lines_goes_on_as_if_nothing_had_hap
         torn_file.unlink()
 
 
-def test_a_log_may_be_torn_more_than_once(small: Tree, minilm: MiniLMEmbedder, tmp_path: Path):
-    env = InquiryEnv(small, embedder=minilm)
+def test_a_log_may_be_torn_more_than_once(small: Tree, reader: ReaderEmbedder, tmp_path: Path):
+    env = InquiryEnv(small, embedder=reader)
     file = tmp_path / "torn.jsonl"
     whole = play(env, PaidAgent(small), 9, file=file)
     for kept, first in ((12, 7), (6, 4), (3, 2), (2, 2), (1, 1)):

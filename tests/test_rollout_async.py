@@ -14,7 +14,7 @@ import gymnasium as gym
 import pytest
 
 from inquitree_gym.baselines import Ask, OracleAgent, RandomAgent, make_agent
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.errors import LogError
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.log import read_episode
@@ -42,8 +42,8 @@ def tree() -> Tree:
 
 
 @pytest.fixture
-def env(tree: Tree, minilm: MiniLMEmbedder) -> InquiryEnv:
-    return InquiryEnv(tree, embedder=minilm, fake_level=4, privileged=True)
+def env(tree: Tree, reader: ReaderEmbedder) -> InquiryEnv:
+    return InquiryEnv(tree, embedder=reader, fake_level=4, privileged=True)
 
 
 class Watched(gym.Wrapper):
@@ -70,9 +70,9 @@ def test_an_episode_is_the_same_with_asyncio_and_without(kind: type, tree: Tree,
     assert other.header.agent == kind(tree).config
 
 
-def test_episodes_at_once_come_out_as_one_after_the_other(tree: Tree, minilm: MiniLMEmbedder, tmp_path: Path):
+def test_episodes_at_once_come_out_as_one_after_the_other(tree: Tree, reader: ReaderEmbedder, tmp_path: Path):
     def make() -> InquiryEnv:
-        return InquiryEnv(tree, embedder=minilm, fake_level=4)
+        return InquiryEnv(tree, embedder=reader, fake_level=4)
 
     async def all_at_once() -> list[Any]:
         plays = (aplay(make(), PaidAgent(tree), seed, file=tmp_path / f"{seed}.jsonl") for seed in range(8))
@@ -104,12 +104,12 @@ def test_the_event_loop_goes_on_while_an_environment_steps(tree: Tree, env: Inqu
     assert run(both()).status == "concluded"
 
 
-def test_every_environment_steps_in_one_thread_and_not_in_that_of_the_loop(tree: Tree, minilm: MiniLMEmbedder):
+def test_every_environment_steps_in_one_thread_and_not_in_that_of_the_loop(tree: Tree, reader: ReaderEmbedder):
     threads: list[int] = []
 
     async def all_at_once() -> None:
         envs = [
-            Watched(InquiryEnv(tree, embedder=minilm), lambda: threads.append(threading.get_ident())) for _ in "123"
+            Watched(InquiryEnv(tree, embedder=reader), lambda: threads.append(threading.get_ident())) for _ in "123"
         ]
         await asyncio.gather(*(aplay(env, PaidAgent(tree), seed) for seed, env in enumerate(envs)))
 
@@ -154,7 +154,7 @@ def test_a_step_under_way_is_finished_and_logged_when_its_episode_is_cancelled(
 
 
 def test_a_step_that_waits_for_its_turn_is_not_taken_when_its_episode_is_cancelled(
-    tree: Tree, minilm: MiniLMEmbedder, tmp_path: Path
+    tree: Tree, reader: ReaderEmbedder, tmp_path: Path
 ):
     stepping, go, taken = threading.Event(), threading.Event(), []
 
@@ -163,10 +163,10 @@ def test_a_step_that_waits_for_its_turn_is_not_taken_when_its_episode_is_cancell
         assert go.wait(AT_MOST)
 
     async def cancel() -> None:
-        first = asyncio.create_task(aplay(Watched(InquiryEnv(tree, embedder=minilm), hold), RandomAgent(tree), 0))
+        first = asyncio.create_task(aplay(Watched(InquiryEnv(tree, embedder=reader), hold), RandomAgent(tree), 0))
         while not stepping.is_set():
             await asyncio.sleep(0)
-        waiting = Watched(InquiryEnv(tree, embedder=minilm), lambda: taken.append(1))
+        waiting = Watched(InquiryEnv(tree, embedder=reader), lambda: taken.append(1))
         second = asyncio.create_task(aplay(waiting, RandomAgent(tree), 0, file=tmp_path / "e.jsonl"))
         for _ in range(5):
             await asyncio.sleep(0)

@@ -17,7 +17,7 @@ from inquitree_gym.llm.chat import End, end_of
 from inquitree_gym.projection.judges.requests import read_ratings
 from tests.frames import FRAMES
 
-MANY = 10**6
+MANY = 200_000
 MOVE = "Measure it."
 
 
@@ -80,7 +80,7 @@ def test_all_readers_leave_out_the_same_reasoning():
      '{"action":', '{"a":1}', "}", "ACTION", "ACTION:", "\nACTION: x", "- ", "1. ", " ", "*", "\n", "`", "\n```",
      "\nObservation", "None ", "/", "["],
 )  # fmt: skip
-def test_a_million_characters_are_read_at_once(piece: str):
+def test_a_very_long_reply_is_read_at_once(piece: str):
     for reply in (piece * (MANY // len(piece)), "ACTION: " + piece * (MANY // len(piece)), " " * MANY + piece):
         assert len(strip_thinking(reply)) <= len(reply)
         assert isinstance(move_fault(reply), str)

@@ -13,7 +13,7 @@ import pytest
 from inquitree_gym.baselines import LLMAgent, RecallAgent, ScepticAgent
 from inquitree_gym.baselines.conversation import CUT, NOTHING
 from inquitree_gym.baselines.llm import CONTEXT
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.errors import OptionError, ServiceError
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.exam import exam_of, sheet_of_world
@@ -42,8 +42,8 @@ def tree() -> Tree:
 
 
 @pytest.fixture
-def env(tree: Tree, minilm: MiniLMEmbedder) -> InquiryEnv:
-    return InquiryEnv(tree, embedder=minilm, world="actual")
+def env(tree: Tree, reader: ReaderEmbedder) -> InquiryEnv:
+    return InquiryEnv(tree, embedder=reader, world="actual")
 
 
 @pytest.fixture(autouse=True)
@@ -120,8 +120,8 @@ def test_templates_of_ones_own_are_used_and_told_apart(env: InquiryEnv, service:
     assert service.chats[0][0] == {"role": "system", "content": "Speak like a pirate."}
 
 
-def test_a_long_conversation_is_cut_to_the_context(tree: Tree, minilm: MiniLMEmbedder, service: Service):
-    env = InquiryEnv(tree, embedder=minilm, max_turns="11n")
+def test_a_long_conversation_is_cut_to_the_context(tree: Tree, reader: ReaderEmbedder, service: Service):
+    env = InquiryEnv(tree, embedder=reader, max_turns="11n")
     service.reply = lambda body: f"THOUGHT: {'hm ' * 100}\nACTION: What decides question number 1?"
     episode = play(env, llm(service, context=1_000), 0)
     assert len(episode.turns) > 20
@@ -173,9 +173,9 @@ def seen(service: Service) -> str:
 
 
 @pytest.mark.parametrize("kind", [llm, sceptic])
-def test_the_whole_action_of_many_lines_is_the_sheet(kind: Any, minilm: MiniLMEmbedder, service: Service):
+def test_the_whole_action_of_many_lines_is_the_sheet(kind: Any, reader: ReaderEmbedder, service: Service):
     tree = load_tree("paper2")
-    env = InquiryEnv(tree, embedder=minilm, world="actual")
+    env = InquiryEnv(tree, embedder=reader, world="actual")
     rote = Rote(tree)
 
     def reply(body: Body) -> str:
@@ -198,10 +198,10 @@ def test_the_whole_action_of_many_lines_is_the_sheet(kind: Any, minilm: MiniLMEm
 
 @pytest.mark.parametrize("resumed", [False, True])
 def test_recall_sees_the_topic_alone_and_earns_nothing(
-    resumed: bool, minilm: MiniLMEmbedder, service: Service, tmp_path: Path
+    resumed: bool, reader: ReaderEmbedder, service: Service, tmp_path: Path
 ):
     tree = load_tree("paper2")
-    env = InquiryEnv(tree, embedder=minilm, world="actual")
+    env = InquiryEnv(tree, embedder=reader, world="actual")
     service.reply = Rote(tree)
     agent = RecallAgent(chat_of(service))
     episode = play(env, agent, 0, file=tmp_path / "e.jsonl")
@@ -482,7 +482,7 @@ def test_a_verdict_that_cannot_be_read_is_passed_on_whole(
 @pytest.mark.parametrize("rules", [{}, {"redo_turn": True}, {"reruns": "match"}])
 @pytest.mark.parametrize("turns", [6, 7, 11, 30])
 def test_results_are_told_from_everything_else(
-    turns: int, rules: dict[str, Any], tree: Tree, minilm: MiniLMEmbedder, service: Service
+    turns: int, rules: dict[str, Any], tree: Tree, reader: ReaderEmbedder, service: Service
 ):
     moves = iter(
         [
@@ -495,7 +495,7 @@ def test_results_are_told_from_everything_else(
         if "VERDICT" in body["messages"][0]["content"]
         else f"THOUGHT: x\nACTION: {next(moves, 'draw conclusion') or 'nothing'}"
     )
-    episode = play(InquiryEnv(tree, embedder=minilm, max_turns=turns, **rules), sceptic(service), 0)
+    episode = play(InquiryEnv(tree, embedder=reader, max_turns=turns, **rules), sceptic(service), 0)
     shown = [turn.turn + 1 for turn in episode.turns if turn.event.kind == "result"]
     checked = [reply.turn for reply in episode.replies if reply.role == "sceptic"]
     if rules.get("redo_turn") and checked and checked[-1] > turns:

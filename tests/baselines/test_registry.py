@@ -9,7 +9,7 @@ import pytest
 
 from inquitree_gym.baselines import BASELINE_NAMES, MODEL_AGENT_NAMES, LLMAgent, ScepticAgent, make_agent
 from inquitree_gym.baselines.agent import asks_models
-from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
+from inquitree_gym.embeddings import ReaderEmbedder, tree_vectors
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.vector import SyntheticEnv
@@ -19,8 +19,8 @@ from inquitree_gym.trees import load_tree
 
 
 @pytest.fixture(scope="module")
-def env(minilm: MiniLMEmbedder) -> InquiryEnv:
-    return InquiryEnv("paper12", embedder=minilm)
+def env(reader: ReaderEmbedder) -> InquiryEnv:
+    return InquiryEnv("paper12", embedder=reader)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("llm", LLMAgent), ("sceptic", ScepticAgent)])
@@ -34,8 +34,8 @@ def test_an_agent_with_a_model_takes_the_settings_of_both(name: str, kind: type,
 
 
 @pytest.mark.parametrize("name", BASELINE_NAMES)
-def test_an_agent_without_a_model_takes_no_settings(name: str, minilm: MiniLMEmbedder):
-    env = InquiryEnv("paper2", embedder=minilm, privileged=True)
+def test_an_agent_without_a_model_takes_no_settings(name: str, reader: ReaderEmbedder):
+    env = InquiryEnv("paper2", embedder=reader, privileged=True)
     assert not asks_models(make_agent(name, env))
     with pytest.raises(OptionError, match=f"the agent '{name}' takes no settings; leave out model, seed"):
         make_agent(name, env, model="gpt-4o-mini", seed=3)
@@ -61,8 +61,8 @@ def test_settings_at_fault_are_told(name: str, settings: dict[str, Any], told: s
 
 
 @pytest.mark.parametrize("name", BASELINE_NAMES)
-def test_an_agent_made_before_a_reset_plays_as_one_made_after_it(name: str, minilm: MiniLMEmbedder):
-    env = InquiryEnv("paper2", embedder=minilm, privileged=True)
+def test_an_agent_made_before_a_reset_plays_as_one_made_after_it(name: str, reader: ReaderEmbedder):
+    env = InquiryEnv("paper2", embedder=reader, privileged=True)
     before = play(env, make_agent(name, gym.wrappers.TimeLimit(env, 9)), 4)
     assert play(env, make_agent(name, env), 4).fingerprint == before.fingerprint
 
@@ -76,9 +76,9 @@ def test_an_agent_that_needs_to_be_told_fails_at_once_where_it_is_not(name: str)
     assert make_agent(name, gym.make("InquiTree-paper2-v0", privileged=True)).needs_privileged
 
 
-def test_the_tree_is_that_of_the_episode(minilm: MiniLMEmbedder):
-    env = InquiryEnv(["paper2", "paper8"], embedder=minilm)
-    synthetic = SyntheticEnv(embedder=minilm)
+def test_the_tree_is_that_of_the_episode(reader: ReaderEmbedder):
+    env = InquiryEnv(["paper2", "paper8"], embedder=reader)
+    synthetic = SyntheticEnv(embedder=reader)
     for several in (env, synthetic):
         with pytest.raises(OptionError, match=r"draws its tree at each reset; call env\.reset\(\) before make_agent"):
             make_agent("random", several)
@@ -88,8 +88,8 @@ def test_the_tree_is_that_of_the_episode(minilm: MiniLMEmbedder):
         assert play(env, make_agent("random", env), 1, options={"tree": tree}).status == "concluded"
 
 
-def test_what_is_no_environment_is_told(minilm: MiniLMEmbedder):
-    for wrong, told in ((tree_vectors(load_tree("paper2"), minilm), "TreeVectors"), ("paper2", "str")):
+def test_what_is_no_environment_is_told(reader: ReaderEmbedder):
+    for wrong, told in ((tree_vectors(load_tree("paper2"), reader), "TreeVectors"), ("paper2", "str")):
         with pytest.raises(OptionError, match=rf"takes an environment in free text, such as gym\.make\(.*not {told}"):
             make_agent("random", wrong)
     with pytest.raises(OptionError, match="not TimeLimit"):

@@ -433,7 +433,7 @@ def test_many_trees_are_checked_in_processes_with_the_same_findings(reader: Read
     for file, tree in zip(files, trees, strict=True):
         expected = [(each.code, each.path) for each in lint_tree(tree, reader.embed)]
         assert [(each["code"], each["path"]) for each in found[str(file)]] == expected
-    unknown = inquitree("check", *files, "papper1")
+    unknown = inquitree("check", *files, "papper1", "--embedder", "none")
     assert (unknown.status, "no tree has the id 'papper1'" in unknown.said) == (2, True)
 
 

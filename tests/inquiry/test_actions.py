@@ -17,7 +17,7 @@ LAST = NOTHING + 9
 
 
 @pytest.fixture
-def env(minilm) -> MenuActions:
+def env(reader) -> MenuActions:
     return MenuActions(InquiryEnv(TREE, fake_level=5, privileged=True))
 
 
@@ -42,7 +42,7 @@ def unmasked(returned: tuple) -> tuple:
 
 
 @pytest.mark.parametrize("rules", [{}, {"redo_turn": True}, {"feedback": "hint"}], ids=str)
-def test_every_info_holds_a_fresh_mask_of_the_actions_that_the_state_allows(rules: dict, minilm):
+def test_every_info_holds_a_fresh_mask_of_the_actions_that_the_state_allows(rules: dict, reader):
     env = MenuActions(InquiryEnv(TREE, fake_level=5, **rules))
     for seed in range(2):
         _, info = env.reset(seed=seed)
@@ -62,7 +62,7 @@ WHOLE_NUMBERS = [
 
 
 @pytest.mark.parametrize("action", WHOLE_NUMBERS, ids=repr)
-def test_an_action_may_be_whatever_stands_for_a_whole_number(action, minilm):
+def test_an_action_may_be_whatever_stands_for_a_whole_number(action, reader):
     assert MenuActions(InquiryEnv(TREE)).action_space.contains(action)
     assert_is_played_as_three(action)
 
@@ -74,7 +74,7 @@ def assert_is_played_as_three(action):
     assert unmasked(env.step(action)) == unmasked(other.step(3))
 
 
-def test_a_size_makes_one_space_for_trees_of_any_size_below_it(minilm):
+def test_a_size_makes_one_space_for_trees_of_any_size_below_it(reader):
     sizes = [MenuActions(InquiryEnv(name), size=(10, 20)).action_space.n for name in ("paper2", "paper12")]
     assert sizes == [43, 43]
     assert (
@@ -83,7 +83,7 @@ def test_a_size_makes_one_space_for_trees_of_any_size_below_it(minilm):
     )
 
 
-def test_an_empty_slot_says_nothing(minilm):
+def test_an_empty_slot_says_nothing(reader):
     env = MenuActions(InquiryEnv(TREE, privileged=True), size=(N + 2, M))
     env.reset(seed=0)
     assert not env.action_masks()[N]
@@ -91,7 +91,7 @@ def test_an_empty_slot_says_nothing(minilm):
     assert (info["privileged"]["candidate"], info["hint_level"]) == (-1, 1)
 
 
-def test_a_tree_that_does_not_fit_is_refused_at_reset_and_the_episode_before_it_goes_on(minilm):
+def test_a_tree_that_does_not_fit_is_refused_at_reset_and_the_episode_before_it_goes_on(reader):
     env = MenuActions(InquiryEnv("paper2"))
     env.reset(seed=0)
     env.step(0)
@@ -104,7 +104,7 @@ def test_a_tree_that_does_not_fit_is_refused_at_reset_and_the_episode_before_it_
         MenuActions(InquiryEnv(["paper2", "paper12"]), size=(4, 30))
 
 
-def test_a_masked_action_is_refused_where_that_is_asked_for(minilm):
+def test_a_masked_action_is_refused_where_that_is_asked_for(reader):
     env = MenuActions(InquiryEnv(TREE), on_masked="raise")
     env.reset(seed=0)
     with pytest.raises(ActionError, match=f"action {CONCLUDE} is not open at topic; choose among the True ones"):
@@ -130,12 +130,12 @@ def test_actions_of_another_kind_are_refused(env: MenuActions, action, told: str
 
 
 @pytest.mark.parametrize("size", [(0, 5), (5,), (5, 2.0), (7, -1), (True, 30), 5, "ab"], ids=str)
-def test_a_size_is_a_pair_of_whole_numbers(size, minilm):
+def test_a_size_is_a_pair_of_whole_numbers(size, reader):
     with pytest.raises(OptionError, match="size must be a pair of integers from 1"):
         MenuActions(InquiryEnv(TREE), size=size)
 
 
-def test_what_is_unknown_is_refused(minilm):
+def test_what_is_unknown_is_refused(reader):
     with pytest.raises(OptionError, match="on_masked must be one of"):
         MenuActions(InquiryEnv(TREE), on_masked="ignore")
     with pytest.raises(OptionError, match="MenuActions must wrap an InquiryEnv, got CartPoleEnv"):

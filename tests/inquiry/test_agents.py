@@ -26,7 +26,7 @@ from inquitree_gym.baselines import (
     make_agent,
 )
 from inquitree_gym.baselines.answers import random_answers, shown_items
-from inquitree_gym.embeddings import Embedder, MiniLMEmbedder, ReaderEmbedder, tree_vectors
+from inquitree_gym.embeddings import Embedder, ReaderEmbedder, tree_vectors
 from inquitree_gym.envs.spaces import WORDS
 from inquitree_gym.errors import AgentError, LogError
 from inquitree_gym.inquiry.agents.answers import sheet_answers
@@ -273,8 +273,8 @@ def test_an_exam_without_the_items_of_the_tree_is_an_error(paper12: Tree):
 
 
 @pytest.mark.parametrize("name", ["random", "oracle", "cover"])
-def test_agents_take_an_exam_that_asks_for_one_item_at_a_time(name: str, minilm: MiniLMEmbedder):
-    env = InquiryEnv("paper2", embedder=minilm, exam="items", privileged=True)
+def test_agents_take_an_exam_that_asks_for_one_item_at_a_time(name: str, reader: ReaderEmbedder):
+    env = InquiryEnv("paper2", embedder=reader, exam="items", privileged=True)
     env.reset(seed=0)
     episode = play(env, make_agent(name, env), 0)
     answers = [turn.action for turn in episode.turns[-len(env.tree.conclusions) :]]
@@ -283,8 +283,8 @@ def test_agents_take_an_exam_that_asks_for_one_item_at_a_time(name: str, minilm:
         assert episode.footer.episode_return == 1
 
 
-def test_random_words_knows_no_menu(minilm: MiniLMEmbedder, paper12: Tree):
-    episode = play(InquiryEnv(paper12, embedder=minilm, max_turns=12), RandomWordsAgent(), 2)
+def test_random_words_knows_no_menu(reader: ReaderEmbedder, paper12: Tree):
+    episode = play(InquiryEnv(paper12, embedder=reader, max_turns=12), RandomWordsAgent(), 2)
     *actions, sheet = episode.actions
     assert set(" ".join(actions).split()) <= set(WORDS)
     assert not set(actions) & {*menu_texts(paper12), *PHRASES}
@@ -317,9 +317,9 @@ def text_of(tree: Tree, episode: Episode, event: InquiryEvent) -> str:
     return study.outcomes[event.fake][event.wording]
 
 
-def test_retrieval_proposes_something_else_after_being_told_to_wait(minilm: MiniLMEmbedder):
+def test_retrieval_proposes_something_else_after_being_told_to_wait(reader: ReaderEmbedder):
     tree = make_tree([[], [0], [1]], [1, 1, 1])
-    agent = RetrievalAgent(tree_vectors(tree, minilm))
+    agent = RetrievalAgent(tree_vectors(tree, reader))
     agent.reset(0)
     told = {"state": "topic", "accepted": True, "forced": False, "hint_level": 0}
     infos = [told, told | {"accepted": False}, told | {"accepted": False}, told]
@@ -360,8 +360,8 @@ def test_a_person_is_shown_everything_and_asked_once_a_turn():
 
 
 @pytest.mark.parametrize("name", BASELINE_NAMES)
-def test_agents_are_reproducible_by_seed_and_leave_global_randomness_alone(name: str, minilm: MiniLMEmbedder):
-    env = InquiryEnv("paper8", embedder=minilm, privileged=True, fake_level=3, max_turns=25)
+def test_agents_are_reproducible_by_seed_and_leave_global_randomness_alone(name: str, reader: ReaderEmbedder):
+    env = InquiryEnv("paper8", embedder=reader, privileged=True, fake_level=3, max_turns=25)
     env.reset(seed=0)
     before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
     agent = make_agent(name, env)
@@ -373,8 +373,8 @@ def test_agents_are_reproducible_by_seed_and_leave_global_randomness_alone(name:
     assert first.header.agent == agent.config == {"name": name}
 
 
-def test_agents_that_need_not_know_what_is_fake_or_right_need_no_privileges(minilm: MiniLMEmbedder, paper12: Tree):
-    env = InquiryEnv(paper12, embedder=minilm, privileged=True)
+def test_agents_that_need_not_know_what_is_fake_or_right_need_no_privileges(reader: ReaderEmbedder, paper12: Tree):
+    env = InquiryEnv(paper12, embedder=reader, privileged=True)
     assert [name for name in BASELINE_NAMES if make_agent(name, env).needs_privileged] == [
         "oracle", "worst-case", "random-redo", "retrieval-redo",
     ]  # fmt: skip

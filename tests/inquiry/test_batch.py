@@ -152,7 +152,7 @@ def play(batch: InquiryBatchEnv, sync: SyncVectorEnv, rng: np.random.Generator, 
 @pytest.mark.e2e
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
 @pytest.mark.parametrize("rules", ["default", "paper"])
-def test_whole_episodes_of_a_paper_end_with_the_same_rewards(rules: str, mode: AutoresetMode, minilm):
+def test_whole_episodes_of_a_paper_end_with_the_same_rewards(rules: str, mode: AutoresetMode, reader):
     batch, sync = pair(5, mode, fake_level=4, max_turns=30, rules=rules, exam="items")
     both(batch, sync, lambda env: env.reset(seed=7), "reset")
     total = np.zeros(5)

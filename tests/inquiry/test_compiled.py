@@ -84,7 +84,7 @@ print(rows)
 
 
 def play(folder: Path, before: str = "") -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"INQUITREE_CACHE": str(folder), "HF_HUB_OFFLINE": "1"}
+    environment = os.environ | {"INQUITREE_CACHE": str(folder), "HF_HUB_OFFLINE": "1", "NUMBA_OPT": "0"}
     return subprocess.run(
         [sys.executable, "-c", before + PLAY], env=environment, capture_output=True, text=True, timeout=300, check=True
     )

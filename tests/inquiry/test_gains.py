@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inquitree_gym.baselines import BayesAgent, CopyistAgent, CoverAgent, GreedyAgent, RandomAgent
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.inquiry.courses import mean_worth
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.gains import (
@@ -37,8 +37,8 @@ def tree() -> Tree:
     return load_tree("paper28")
 
 
-def scored(agent: Any, minilm: MiniLMEmbedder, seeds: int = 30, **rules: Any) -> list[Any]:
-    env = InquiryEnv(agent._tree, embedder=minilm, **({"fake_level": 3, "max_turns": "5n"} | rules))
+def scored(agent: Any, reader: ReaderEmbedder, seeds: int = 30, **rules: Any) -> list[Any]:
+    env = InquiryEnv(agent._tree, embedder=reader, **({"fake_level": 3, "max_turns": "5n"} | rules))
     return [score_episode(play(env, agent, seed), agent._tree) for seed in range(seeds)]
 
 
@@ -46,25 +46,25 @@ def means(scores: list[Any]) -> dict[str, float | None]:
     return {name: estimate.mean for name, estimate in summarise(scores)[0].estimates.items()}
 
 
-def test_who_answers_by_the_posterior_loses_nothing_by_reading(tree: Tree, minilm: MiniLMEmbedder):
+def test_who_answers_by_the_posterior_loses_nothing_by_reading(tree: Tree, reader: ReaderEmbedder):
     for agent in (CoverAgent(tree), BayesAgent(tree)):
-        scores = scored(agent, minilm)
+        scores = scored(agent, reader)
         assert [score.values["reading"] for score in scores] == pytest.approx([0] * len(scores))
         gap = np.array([score.values["return"] - score.values["exact_return"] for score in scores])
         assert abs(gap.mean()) <= 3.3 * gap.std() / len(gap) ** 0.5, "the best sheet earns what it is expected to"
-    guessed = [score.values for score in scored(RandomAgent(tree), minilm)]
+    guessed = [score.values for score in scored(RandomAgent(tree), reader)]
     assert np.mean([each["reading"] for each in guessed]) < -0.1
     gap = np.array([each["return"] - each["exact_return"] - each["reading"] for each in guessed])
     assert abs(gap.mean()) <= 3.3 * gap.std() / len(gap) ** 0.5
 
 
-def test_choosing_is_0_for_random_choice_and_1_for_the_greedy_one(tree: Tree, minilm: MiniLMEmbedder):
+def test_choosing_is_0_for_random_choice_and_1_for_the_greedy_one(tree: Tree, reader: ReaderEmbedder):
     kinds: tuple[Any, ...] = (CoverAgent, GreedyAgent, BayesAgent)
-    cover, greedy, bayes = (means(scored(kind(tree), minilm, 60))[CHOOSING] for kind in kinds)
+    cover, greedy, bayes = (means(scored(kind(tree), reader, 60))[CHOOSING] for kind in kinds)
     assert cover == pytest.approx(0, abs=0.25)
     assert greedy == pytest.approx(1, abs=0.25)
     assert bayes > 1.2
-    assert means(scored(GreedyAgent(tree), minilm, 2, max_turns=None))[CHOOSING] is None, "without a limit"
+    assert means(scored(GreedyAgent(tree), reader, 2, max_turns=None))[CHOOSING] is None, "without a limit"
 
 
 def test_simulated_means_are_kept(tree: Tree):
@@ -72,8 +72,8 @@ def test_simulated_means_are_kept(tree: Tree):
     assert mean_worth(design, 3, 20, "greedy") is mean_worth(design, 3, 20, "greedy")
 
 
-def test_vigilance_against_the_posterior(tree: Tree, minilm: MiniLMEmbedder):
-    scores = scored(BayesAgent(tree), minilm, fake_level=4, max_turns="11n")
+def test_vigilance_against_the_posterior(tree: Tree, reader: ReaderEmbedder):
+    scores = scored(BayesAgent(tree), reader, fake_level=4, max_turns="11n")
     found = means(scores)
     assert 0 < found[TOLD] < 1
     assert found[REDO_AUC] > 0.5, "it repeats what it doubts"
@@ -88,21 +88,21 @@ def test_vigilance_against_the_posterior(tree: Tree, minilm: MiniLMEmbedder):
 
 
 @pytest.mark.parametrize("world", ["actual", "complement", "00000"])
-def test_worlds_that_are_not_drawn_evenly_have_no_gains(world: str, tree: Tree, minilm: MiniLMEmbedder):
-    score = scored(CoverAgent(tree), minilm, 1, world=world)[0]
+def test_worlds_that_are_not_drawn_evenly_have_no_gains(world: str, tree: Tree, reader: ReaderEmbedder):
+    score = scored(CoverAgent(tree), reader, 1, world=world)[0]
     assert score.detail.reasoned is None
     assert score.values["reading"] is score.values["exact_return"] is None
     assert all(each.mean is None for each in gains([("t", None, ())]).values())
 
 
-def test_credit_that_was_not_earned_is_worth_nothing_to_the_posterior_either(tree: Tree, minilm: MiniLMEmbedder):
-    score = scored(CopyistAgent(tree), minilm, 1, fake_level=0, max_turns="11n")[0]
+def test_credit_that_was_not_earned_is_worth_nothing_to_the_posterior_either(tree: Tree, reader: ReaderEmbedder):
+    score = scored(CopyistAgent(tree), reader, 1, fake_level=0, max_turns="11n")[0]
     assert score.values["exact_return"] == score.values["reading"] == 0
     assert score.detail.reasoned.showings > 0
 
 
-def test_the_belief_over_turns_starts_even_and_ends_with_the_posterior(tree: Tree, minilm: MiniLMEmbedder):
-    episode = play(InquiryEnv(tree, embedder=minilm, fake_level=3), CoverAgent(tree), 0)
+def test_the_belief_over_turns_starts_even_and_ends_with_the_posterior(tree: Tree, reader: ReaderEmbedder):
+    episode = play(InquiryEnv(tree, embedder=reader, fake_level=3), CoverAgent(tree), 0)
     shown = exposures(episode, tree)
     beliefs = page_beliefs(episode, tree, shown).axes
     assert len(beliefs) == len(shown) + 1
@@ -114,8 +114,8 @@ def test_the_belief_over_turns_starts_even_and_ends_with_the_posterior(tree: Tre
     assert found.own is found.reading is None
 
 
-def test_the_page_of_an_episode_tells_the_belief_after_every_result(tree: Tree, minilm: MiniLMEmbedder):
-    episode = play(InquiryEnv(tree, embedder=minilm, fake_level=3), CoverAgent(tree), 0)
+def test_the_page_of_an_episode_tells_the_belief_after_every_result(tree: Tree, reader: ReaderEmbedder):
+    episode = play(InquiryEnv(tree, embedder=reader, fake_level=3), CoverAgent(tree), 0)
     score = score_episode(episode, tree)
     rows = inquiry_view(episode, tree, score).values["beliefs"]
     assert rows[0] == (0, "", False, None, None, "", [1 / len(axis.poles) for axis in tree.axes])
@@ -129,8 +129,8 @@ def test_the_page_of_an_episode_tells_the_belief_after_every_result(tree: Tree, 
     assert inquiry_view(episode, tree, None).values["beliefs"] == []
 
 
-def test_the_page_has_truth_answer_and_posterior_of_every_statement_side_by_side(tree: Tree, minilm: MiniLMEmbedder):
-    episode = play(InquiryEnv(tree, embedder=minilm, fake_level=3), CoverAgent(tree), 0)
+def test_the_page_has_truth_answer_and_posterior_of_every_statement_side_by_side(tree: Tree, reader: ReaderEmbedder):
+    episode = play(InquiryEnv(tree, embedder=reader, fake_level=3), CoverAgent(tree), 0)
     score = score_episode(episode, tree)
     exam, design = score.detail.trajectory.exam, design_of(tree).exam
     last = page_beliefs(episode, tree, score.detail.exposures).axes[-1]
@@ -147,8 +147,8 @@ def test_the_page_has_truth_answer_and_posterior_of_every_statement_side_by_side
     assert {row.chance for _, rows in unscored for row in rows} == {None}
 
 
-def test_the_observers_d_prime_is_over_the_trials_of_the_agent(tree: Tree, minilm: MiniLMEmbedder):
-    scores, counts = scored(CoverAgent(tree), minilm, 20), Counts()
+def test_the_observers_d_prime_is_over_the_trials_of_the_agent(tree: Tree, reader: ReaderEmbedder):
+    scores, counts = scored(CoverAgent(tree), reader, 20), Counts()
     for score in scores:
         for shown, doubt in zip(score.detail.exposures, score.detail.reasoned.doubts, strict=True):
             if shown.counts:

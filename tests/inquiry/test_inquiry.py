@@ -104,7 +104,7 @@ def script12(tree: Tree) -> list[str]:
 
 
 @pytest.fixture
-def env(minilm) -> Iterator[gym.Env]:
+def env(reader) -> Iterator[gym.Env]:
     made = gym.make("InquiTree-paper12-v0", privileged=True, fake_level=5)
     yield made
     made.close()
@@ -194,7 +194,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_means_the_same_as_keyword_and_as_option(script12, tree: Tree, rule: str, minilm):
+def test_a_rule_means_the_same_as_keyword_and_as_option(script12, tree: Tree, rule: str, reader):
     value, seed = RULES[rule], 3
     reworded = load_tree("paper28") if rule == "world" else tree
     script12 = script28(reworded) if rule == "world" else script12
@@ -275,7 +275,7 @@ def test_an_embedder_without_a_threshold_needs_one():
         given_one.reset(options={"threshold": None})
 
 
-def test_a_folder_of_templates_changes_what_is_read(tmp_path, minilm, script12):
+def test_a_folder_of_templates_changes_what_is_read(tmp_path, reader, script12):
     (tmp_path / "topic.md").write_text("⚑ {{ topic }}", encoding="utf-8")
     ours, theirs = InquiryEnv("paper12"), InquiryEnv("paper12", prompts=tmp_path)
     pairs = list(zip(trajectory(ours, 1, script12), trajectory(theirs, 1, script12), strict=True))
@@ -284,7 +284,7 @@ def test_a_folder_of_templates_changes_what_is_read(tmp_path, minilm, script12):
     assert all(one[1:] == other[1:] for one, other in pairs)
 
 
-def test_info_holds_five_plain_values_made_fresh_each_step(script12, minilm):
+def test_info_holds_five_plain_values_made_fresh_each_step(script12, reader):
     infos = [step[-1] for step in trajectory(gym.make("InquiTree-paper12-v0", fake_level=7), 3, script12)]
     assert all({key: type(value) for key, value in info.items()} == INFO for info in infos)
     assert len({id(info) for info in infos}) == len(infos)
@@ -302,7 +302,7 @@ def plain(value: object) -> bool:
     return value is None or type(value) in (str, int, float, bool)
 
 
-def test_privileged_info_tells_what_the_agent_must_not_see(tree: Tree, minilm):
+def test_privileged_info_tells_what_the_agent_must_not_see(tree: Tree, reader):
     env = InquiryEnv("paper12", privileged=True, fake_level=10, max_turns=9)
     first, _ = openings(tree)
     locked = next(i for i, subtopic in enumerate(tree.subtopics) if subtopic.requires)
@@ -338,7 +338,7 @@ def test_privileged_info_tells_what_the_agent_must_not_see(tree: Tree, minilm):
     assert not any(each["limit"] for each in told)
 
 
-def test_nothing_that_an_agent_reads_tells_fake_from_true_or_why_it_failed(tree: Tree, minilm):
+def test_nothing_that_an_agent_reads_tells_fake_from_true_or_why_it_failed(tree: Tree, reader):
     first, _ = openings(tree)
     study = tree.subtopics[first].studies[0]
     actions = [JUNK, tree.subtopics[first].text, study.text, REDO]
@@ -367,7 +367,7 @@ def whole_walk(tree: Tree) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", ["paper8", "paper12", "paper28"])
-def test_reward_is_nothing_until_the_exam_is_over(name: str, minilm):
+def test_reward_is_nothing_until_the_exam_is_over(name: str, reader):
     tree, env = load_tree(name), InquiryEnv(name, max_turns=None)
     *walk, decision = (text for subtopic in tree.subtopics for study in subtopic.studies
                        for text in (subtopic.text, study.text, EXPLORE))  # fmt: skip
@@ -379,7 +379,7 @@ def test_reward_is_nothing_until_the_exam_is_over(name: str, minilm):
     assert observation.startswith("Your conclusion is filed.")
 
 
-def test_reward_weighs_answers_with_the_credit_earned(tree: Tree, minilm):
+def test_reward_weighs_answers_with_the_credit_earned(tree: Tree, reader):
     first, _ = openings(tree)
     study, env = tree.subtopics[first].studies[0], InquiryEnv("paper12")
     read = len(study.result.axes) / len(tree.axes)
@@ -389,7 +389,7 @@ def test_reward_weighs_answers_with_the_credit_earned(tree: Tree, minilm):
 
 
 @pytest.mark.parametrize("text", [*HOSTILE.values(), CANARY], ids=[*HOSTILE, "canary"])
-def test_answers_that_cannot_be_read_are_asked_for_once_more_and_end_without_reward(text: str, minilm):
+def test_answers_that_cannot_be_read_are_asked_for_once_more_and_end_without_reward(text: str, reader):
     env = InquiryEnv("paper2")
     *_, shown, again, ended = trajectory(env, 1, [*whole_walk(load_tree("paper2")), text, text, text])
     assert (shown[4]["state"], again[4]["state"], again[4]["accepted"]) == ("exam", "exam", False)
@@ -399,7 +399,7 @@ def test_answers_that_cannot_be_read_are_asked_for_once_more_and_end_without_rew
 
 
 @pytest.mark.parametrize("action", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_action_is_simply_not_accepted_and_is_logged_as_it_was(action: str, tree: Tree, tmp_path, minilm):
+def test_a_hostile_action_is_simply_not_accepted_and_is_logged_as_it_was(action: str, tree: Tree, tmp_path, reader):
     from inquitree_gym.log import read_episode
 
     made = gym.make("InquiTree-paper12-v0", max_turns=7)
@@ -422,7 +422,7 @@ ANY_TEXT = st.text(st.characters(), max_size=60) | st.sampled_from([REDO, EXPLOR
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ANY_TEXT, max_size=8), st.integers(0, 2**64 - 1))
 @example(["redo the study\0", "\ud800", "🧀"], 0)
-def test_any_text_at_any_time_gives_a_whole_answer(minilm, texts: list[str], seed: int):
+def test_any_text_at_any_time_gives_a_whole_answer(reader, texts: list[str], seed: int):
     env = InquiryEnv("paper2", fake_level=5, max_turns=6)
     for options in (None, {"redo_turn": True, "threshold": -1}):
         steps = trajectory(env, seed, texts, options)

@@ -53,7 +53,7 @@ def test_a_row_tells_phase_hint_visited_and_text(reader):
     assert {("topic", 3), ("subtopic", 2), ("result", 0)} <= met
 
 
-def test_a_dict_holds_the_same_parts(minilm):
+def test_a_dict_holds_the_same_parts(reader):
     flat = EmbeddingObservation(MenuActions(InquiryEnv(TREE)))
     parts = EmbeddingObservation(MenuActions(InquiryEnv(TREE)), as_dict=True)
     for (row, _), (found, _) in zip(walk(flat, 5), walk(parts, 5), strict=True):
@@ -63,7 +63,7 @@ def test_a_dict_holds_the_same_parts(minilm):
     assert FlattenObservation(parts).observation_space.shape == flat.observation_space.shape
 
 
-def test_a_shorter_text_keeps_angles_roughly(minilm):
+def test_a_shorter_text_keeps_angles_roughly(reader):
     whole = EmbeddingObservation(MenuActions(InquiryEnv(TREE)))
     short = EmbeddingObservation(MenuActions(InquiryEnv(TREE)), text_dim=96)
     assert short.observation_space.shape == (len(Phase) + 1 + N + TALLY + 96,)
@@ -76,7 +76,7 @@ def test_a_shorter_text_keeps_angles_roughly(minilm):
     np.testing.assert_array_equal(same.reset(seed=2)[0], whole.reset(seed=2)[0])
 
 
-def test_it_stands_on_free_text_too_and_other_trees_share_its_slots(minilm):
+def test_it_stands_on_free_text_too_and_other_trees_share_its_slots(reader):
     env = EmbeddingObservation(InquiryEnv(["paper2", "paper12"]), subtopics=12)
     for name in ("paper2", "paper12"):
         env.reset(seed=0, options={"tree": name})
@@ -89,20 +89,20 @@ def test_it_stands_on_free_text_too_and_other_trees_share_its_slots(minilm):
     env.reset(seed=0)
     with pytest.raises(OptionError, match="paper5 has 7 axes and the tally 6 slots"):
         env.reset(seed=0, options={"tree": "paper5"})
-    assert env.step("")[0].shape == (len(Phase) + 1 + N + TALLY + minilm.dim,), "the episode before goes on"
+    assert env.step("")[0].shape == (len(Phase) + 1 + N + TALLY + reader.dim,), "the episode before goes on"
     assert env.unwrapped.tree == TREE
     with pytest.raises(OptionError, match="paper12 has 7 subtopics and the observation 5 slots"):
         EmbeddingObservation(InquiryEnv(["paper2", "paper12"]), subtopics=5)
 
 
 @pytest.mark.parametrize("text_dim", [0, -3, 385, 2.0, True], ids=str)
-def test_a_length_out_of_range_is_refused(text_dim, minilm):
+def test_a_length_out_of_range_is_refused(text_dim, reader):
     with pytest.raises(OptionError, match="text_dim must be None or an integer from 1 to 384"):
         EmbeddingObservation(InquiryEnv(TREE), text_dim=text_dim)
 
 
 @pytest.mark.parametrize("subtopics", [0, -1, 9.0, True], ids=str)
-def test_a_number_of_slots_out_of_range_is_refused(subtopics, minilm):
+def test_a_number_of_slots_out_of_range_is_refused(subtopics, reader):
     with pytest.raises(OptionError, match=f"subtopics must be None or an integer from 1, got {subtopics}"):
         EmbeddingObservation(InquiryEnv(TREE), subtopics=subtopics)
 
@@ -116,11 +116,11 @@ def test_a_number_of_slots_out_of_range_is_refused(subtopics, minilm):
     ],
     ids=["several trees", "made trees"],
 )
-def test_the_checker_passes_for_trees_that_change(name: str, keywords: dict, minilm):
+def test_the_checker_passes_for_trees_that_change(name: str, keywords: dict, reader):
     check_env(gym.make(name, **keywords), skip_render_check=True)
 
 
-def test_every_option_of_the_view_reaches_its_part(minilm):
+def test_every_option_of_the_view_reaches_its_part(reader):
     env = gym.make(
         "InquiTree-paper12-menu-v0",
         size=(9, 30),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from inquitree_gym.baselines import BayesAgent, CoverAgent
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.gains import reasoned, showings_of
 from inquitree_gym.inquiry.observer import design_of
@@ -98,8 +98,8 @@ def test_where_everything_is_known_no_choice_has_a_share():
     assert mean_share(found[1:]) is None
 
 
-def test_played_shares_lie_in_0_to_1_and_more_of_the_information_is_chosen_by_who_looks_for_it(minilm: MiniLMEmbedder):
-    env = InquiryEnv(TREE, embedder=minilm, fake_level=3, max_turns="5n")
+def test_played_shares_lie_in_0_to_1_and_more_of_the_information_is_chosen_by_who_looks_for_it(reader: ReaderEmbedder):
+    env = InquiryEnv(TREE, embedder=reader, fake_level=3, max_turns="5n")
     means = []
     for agent in (CoverAgent(TREE), BayesAgent(TREE)):
         scores = [score_episode(play(env, agent, seed), TREE) for seed in range(10)]

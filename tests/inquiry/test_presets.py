@@ -78,7 +78,7 @@ def test_discrete_views_need_an_exam(make):
         env.reset(options={"exam": "sheet"})
 
 
-def test_an_unknown_preset_is_refused_as_keyword_and_as_option(minilm):
+def test_an_unknown_preset_is_refused_as_keyword_and_as_option(reader):
     with pytest.raises(OptionError, match=r"unknown preset 'papers' \(did you mean 'paper'"):
         gym.make("InquiTree-paper12-v0", rules="papers")
     with pytest.raises(OptionError, match="unknown preset 3; known: default, paper"):
@@ -93,7 +93,7 @@ def test_rules_of_logs_are_made_once_and_each_value_is_checked_by_its_type():
             logged_rules(rules | damage)
 
 
-def test_the_preset_as_option_holds_for_one_episode_and_leaves_the_texts(minilm):
+def test_the_preset_as_option_holds_for_one_episode_and_leaves_the_texts(reader):
     env = InquiryEnv("paper12", reruns="match", threshold=0.3)
     env.reset(seed=1, options={"rules": "paper", "redo_turn": False, "fake_level": 2})
     assert env.episode_rules == PAPER.override({"threshold": 0.3, "redo_turn": False, "fake_level": 2})
@@ -106,7 +106,7 @@ def texts(env: InquiryEnv, *actions: str, **reset: Any) -> list[str]:
     return [env.reset(seed=0, **reset)[0], *(env.step(action)[0] for action in actions)]
 
 
-def test_a_redo_is_told_in_its_own_words_and_ended_by_anything(minilm):
+def test_a_redo_is_told_in_its_own_words_and_ended_by_anything(reader):
     study = FIRST.studies[0]
     for prompts, said in (("paper", 'Answer "OK"'), ("default", "This study is run again")):
         env = InquiryEnv("paper12", rules="paper", prompts=prompts)
@@ -119,14 +119,14 @@ def test_a_redo_is_told_in_its_own_words_and_ended_by_anything(minilm):
 
 
 @pytest.mark.parametrize("text", ["Redo the study, please.", "Let us draw a conclusion.", "Run it once more."])
-def test_a_decision_is_a_token_and_nothing_else(text: str, minilm):
+def test_a_decision_is_a_token_and_nothing_else(text: str, reader):
     env = InquiryEnv("paper12", rules="paper")
     *_, asked = texts(env, FIRST.text, FIRST.studies[0].text, text)
     assert asked == 'That is no decision. Answer "redo_study", "explore_new_subtopic" or "draw_conclusion".'
     assert env.step("I would DRAW_CONCLUSION now.")[4]["state"] != "result"
 
 
-def test_a_visited_subtopic_may_be_named_at_a_result_even_in_words_of_repeating(minilm):
+def test_a_visited_subtopic_may_be_named_at_a_result_even_in_words_of_repeating(reader):
     proposal = f"Again: {FIRST.text}"
     env, default = (InquiryEnv("paper12", rules=rules) for rules in ("paper", "default"))
     for each, state in ((env, "topic"), (default, "result")):
@@ -136,7 +136,7 @@ def test_a_visited_subtopic_may_be_named_at_a_result_even_in_words_of_repeating(
     assert env.state.visits[TREE.subtopics.index(FIRST)] == 2
 
 
-def test_nothing_but_a_decision_is_a_proposal_like_any_other(minilm):
+def test_nothing_but_a_decision_is_a_proposal_like_any_other(reader):
     env = InquiryEnv("paper12", rules="paper")
     assert "A hint:" in texts(env, "draw_conclusion")[-1]
     env.step(FIRST.text)
@@ -170,7 +170,7 @@ class Coin:
         return Judgement(tuple(Verdict(1.0, "") for _ in task.conclusions))
 
 
-def test_the_reward_weighs_with_the_rule(minilm):
+def test_the_reward_weighs_with_the_rule(reader):
     tree = grouped()
     groups, results = (InquiryEnv(tree, evidence=each, judge=Coin(), exam="none") for each in ("groups", "results"))
     for env in (groups, results):
@@ -182,7 +182,7 @@ def test_the_reward_weighs_with_the_rule(minilm):
         assert reward == pytest.approx(quality / len(tree.conclusions))
 
 
-def test_scores_tell_rules_apart_and_weigh_evidence_by_them(minilm):
+def test_scores_tell_rules_apart_and_weigh_evidence_by_them(reader):
     tree = load_tree("paper12")
     scores = {}
     for evidence in ("groups", "results"):

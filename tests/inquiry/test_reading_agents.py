@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from inquitree_gym.baselines import BaselineAgent, BayesAgent, CopyistAgent, CoverAgent, EchoAgent, GreedyAgent
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.envs import InquiryBatchEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.agents.answers import longest_match
@@ -94,11 +94,11 @@ class Unstuck(EchoAgent):
 
 @pytest.mark.parametrize("agent", [CopyistAgent, EchoAgent, Unstuck, Quoting, Declining, DecliningDesigner])
 @pytest.mark.parametrize("tree_id", TREES)
-def test_quoting_what_was_shown_earns_no_credit(agent: type[CopyistAgent], tree_id: str, minilm: MiniLMEmbedder):
+def test_quoting_what_was_shown_earns_no_credit(agent: type[CopyistAgent], tree_id: str, reader: ReaderEmbedder):
     tree = load_tree(tree_id)
     for level in (0, 3):
         for limit in ("3n", "11n"):
-            env = InquiryEnv(tree, embedder=minilm, fake_level=level, max_turns=limit)
+            env = InquiryEnv(tree, embedder=reader, fake_level=level, max_turns=limit)
             for seed in range(3):
                 episode = play(env, agent(tree), seed)
                 assert {turn.event.credit for turn in episode.turns if turn.event.kind == "result"} == {0}
@@ -108,10 +108,10 @@ def test_quoting_what_was_shown_earns_no_credit(agent: type[CopyistAgent], tree_
 @pytest.mark.parametrize("agent", [Declining, DecliningDesigner])
 @pytest.mark.parametrize("tree_id", TREES)
 def test_the_attack_declines_echoed_entries_and_quotes_their_questions(
-    agent: type[Declining], tree_id: str, minilm: MiniLMEmbedder
+    agent: type[Declining], tree_id: str, reader: ReaderEmbedder
 ):
     tree = load_tree(tree_id)
-    episode = play(InquiryEnv(tree, embedder=minilm, max_turns="11n"), agent(tree), 0)
+    episode = play(InquiryEnv(tree, embedder=reader, max_turns="11n"), agent(tree), 0)
     questions = {subtopic.id: subtopic.text for subtopic in tree.subtopics}
     hinted = next(turn.turn for turn in episode.turns if turn.event.kind == "declined")
     entry, _, quote = episode.turns[hinted - 2 : hinted + 1]
@@ -134,11 +134,11 @@ def shown_in(episode: Episode, tree: Tree) -> list[Showing]:
 
 
 @pytest.mark.parametrize("agent", [CopyistAgent, CoverAgent, BayesAgent])
-def test_every_result_is_recognised_by_its_text(agent: Any, minilm: MiniLMEmbedder):
+def test_every_result_is_recognised_by_its_text(agent: Any, reader: ReaderEmbedder):
     tree = load_tree("paper28")
     player = agent(tree)
     for limit in (14, 15, 40):
-        episode = play(InquiryEnv(tree, embedder=minilm, fake_level=5, max_turns=limit), player, limit)
+        episode = play(InquiryEnv(tree, embedder=reader, fake_level=5, max_turns=limit), player, limit)
         assert player._showings == shown_in(episode, tree) != []
 
 
@@ -175,9 +175,9 @@ def test_the_posterior_trusts_a_result_of_two_axes_more_on_each_of_them():
 
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("agent", [CoverAgent, GreedyAgent, BayesAgent])
-def test_players_reach_what_they_reach_in_simulations(agent: type[CoverAgent], level: int, minilm: MiniLMEmbedder):
+def test_players_reach_what_they_reach_in_simulations(agent: type[CoverAgent], level: int, reader: ReaderEmbedder):
     tree = load_tree("paper28")
-    env = InquiryEnv(tree, embedder=minilm, fake_level=level, max_turns=40)
+    env = InquiryEnv(tree, embedder=reader, fake_level=level, max_turns=40)
     player = agent(tree)
     found = [play(env, player, seed).footer.episode_return for seed in range(60)]
     simulated = compare_players(design_of(tree), level, 40)[agent.name].score.mean
@@ -186,21 +186,21 @@ def test_players_reach_what_they_reach_in_simulations(agent: type[CoverAgent], l
 
 
 @pytest.mark.parametrize("tree_id", ["paper2", "paper12"])
-def test_cover_runs_every_study_once_where_turns_allow(tree_id: str, minilm: MiniLMEmbedder):
+def test_cover_runs_every_study_once_where_turns_allow(tree_id: str, reader: ReaderEmbedder):
     tree = load_tree(tree_id)
-    episode = play(InquiryEnv(tree, embedder=minilm, max_turns=None), CoverAgent(tree), 1)
+    episode = play(InquiryEnv(tree, embedder=reader, max_turns=None), CoverAgent(tree), 1)
     ran = [turn.event.node for turn in episode.turns if turn.event.kind == "result"]
     assert sorted(ran) == sorted(study.id for study in tree.studies)
     assert episode.footer.episode_return == 1
     assert {turn.event.kind for turn in episode.turns}.isdisjoint({"wait", "recall", "subtopic_hint", "study_hint"})
 
 
-def test_bayes_repeats_right_away_and_later_and_greedy_repeats_nothing(minilm: MiniLMEmbedder):
+def test_bayes_repeats_right_away_and_later_and_greedy_repeats_nothing(reader: ReaderEmbedder):
     tree = load_tree("paper12")
     again, kinds = {}, set()
     for agent in (GreedyAgent(tree), BayesAgent(tree)):
         for seed in range(4):
-            episode = play(InquiryEnv(tree, embedder=minilm, fake_level=4, max_turns="11n"), agent, seed)
+            episode = play(InquiryEnv(tree, embedder=reader, fake_level=4, max_turns="11n"), agent, seed)
             assert not {turn.event.kind for turn in episode.turns} & {"wait", "subtopic_hint", "study_hint"}
             ran = [turn.event.node for turn in episode.turns if turn.event.kind == "result"]
             again[agent.name] = again.get(agent.name, 0) + len(ran) - len(set(ran))
@@ -209,14 +209,14 @@ def test_bayes_repeats_right_away_and_later_and_greedy_repeats_nothing(minilm: M
     assert "recall" in kinds, "a study that was run before is run again by a decision to redo"
 
 
-def test_bayes_concludes_when_nothing_helps_any_more(minilm: MiniLMEmbedder):
+def test_bayes_concludes_when_nothing_helps_any_more(reader: ReaderEmbedder):
     tree = load_tree("paper2")
     for rules in ({"max_turns": None}, {"max_turns": None, "fake_level": 3}, {"rules": "paper", "max_turns": 60}):
-        episode = play(InquiryEnv(tree, embedder=minilm, **rules), BayesAgent(tree), 1)
+        episode = play(InquiryEnv(tree, embedder=reader, **rules), BayesAgent(tree), 1)
         assert episode.footer.episode_return == 1 or "rules" in rules
         assert not any(turn.event.limit for turn in episode.turns) or "rules" in rules
     plain = read(world_document([2, 2], [[[0], [1]]], [[0], [1]]))
-    hopeless = play(InquiryEnv(plain, embedder=minilm, fake_level=5), BayesAgent(plain), 0)
+    hopeless = play(InquiryEnv(plain, embedder=reader, fake_level=5), BayesAgent(plain), 0)
     assert hopeless.turns[0].action == CONCLUDE, "a reading of one axis with two poles is as likely false as true"
 
 
@@ -226,14 +226,14 @@ def test_the_turn_limit_is_read_from_the_opening(opening: str, limit: int):
 
 
 @pytest.mark.parametrize(("rules", "level"), [({"fake_level": 4}, 4), ({}, 0), ({"rules": "paper"}, None)])
-def test_the_fake_level_is_read_from_the_opening(rules: dict[str, Any], level: int | None, minilm: MiniLMEmbedder):
-    opening, _ = InquiryEnv("paper2", embedder=minilm, **rules).reset(seed=0)
+def test_the_fake_level_is_read_from_the_opening(rules: dict[str, Any], level: int | None, reader: ReaderEmbedder):
+    opening, _ = InquiryEnv("paper2", embedder=reader, **rules).reset(seed=0)
     assert told_level(opening) == level
 
 
-def test_an_echo_repeats_hints_and_nothing_else(minilm: MiniLMEmbedder):
+def test_an_echo_repeats_hints_and_nothing_else(reader: ReaderEmbedder):
     tree = load_tree("paper2")
-    episode = play(InquiryEnv(tree, embedder=minilm, max_turns="11n"), EchoAgent(tree), 0)
+    episode = play(InquiryEnv(tree, embedder=reader, max_turns="11n"), EchoAgent(tree), 0)
     hints = {hint for node in (*tree.subtopics, *tree.studies) for hint in node.hints}
     told = [turn for turn in episode.turns if "Hint " in turn.observation]
     assert told
@@ -241,9 +241,9 @@ def test_an_echo_repeats_hints_and_nothing_else(minilm: MiniLMEmbedder):
 
 
 @pytest.mark.parametrize("name", ["paper1", "paper24"])
-def test_an_echo_ends_without_a_turn_limit(name: str, minilm: MiniLMEmbedder):
+def test_an_echo_ends_without_a_turn_limit(name: str, reader: ReaderEmbedder):
     tree = load_tree(name)
-    agent, env = EchoAgent(tree), InquiryEnv(tree, embedder=minilm, max_turns=None)
+    agent, env = EchoAgent(tree), InquiryEnv(tree, embedder=reader, max_turns=None)
     observation, info = env.reset(seed=0)
     agent.reset(0)
     for _ in range(9 * 4 * len(tree.subtopics)):
@@ -261,9 +261,9 @@ def test_agents_that_recognise_results_need_no_privileges():
     assert not any(agent.needs_privileged for agent in agents)
 
 
-def test_the_expected_exam_pays_the_mean_of_the_exam_with_less_variance(minilm: MiniLMEmbedder):
+def test_the_expected_exam_pays_the_mean_of_the_exam_with_less_variance(reader: ReaderEmbedder):
     tree = load_tree("paper28")
-    rules: dict[str, Any] = {"embedder": minilm, "fake_level": 3, "max_turns": 12}
+    rules: dict[str, Any] = {"embedder": reader, "fake_level": 3, "max_turns": 12}
     sure, drawn = InquiryEnv(tree, reward="exam-expected", **rules), InquiryEnv(tree, **rules)
     episodes = [(play(sure, CopyingCover(tree), seed), play(drawn, CopyingCover(tree), seed)) for seed in range(80)]
     expected, exam = (np.array([each.footer.episode_return for each in side]) for side in zip(*episodes, strict=True))
@@ -280,8 +280,8 @@ class CopyingCover(CoverAgent):
         return majority_sheet(self._tree, self._showings)
 
 
-def test_without_fakes_the_expected_exam_is_the_exam_in_menus_too(minilm: MiniLMEmbedder):
-    env = gym.make("InquiTree-paper2-menu-v0", reward="exam-expected", embedder=minilm)
+def test_without_fakes_the_expected_exam_is_the_exam_in_menus_too(reader: ReaderEmbedder):
+    env = gym.make("InquiTree-paper2-menu-v0", reward="exam-expected", embedder=reader)
     rng, paid = np.random.default_rng(0), []
     for seed in range(5):
         info, done = env.reset(seed=seed)[1], False
@@ -295,10 +295,10 @@ def test_without_fakes_the_expected_exam_is_the_exam_in_menus_too(minilm: MiniLM
 
 
 @pytest.mark.parametrize("rules", [{"world": "actual"}, {"exam": "none"}, {"rules": "paper"}])
-def test_the_expected_exam_needs_an_exam_in_drawn_worlds(rules: dict[str, Any], minilm: MiniLMEmbedder):
+def test_the_expected_exam_needs_an_exam_in_drawn_worlds(rules: dict[str, Any], reader: ReaderEmbedder):
     with pytest.raises(OptionError, match="needs an exam and a world drawn from any, train, test"):
-        InquiryEnv("paper2", embedder=minilm, reward="exam-expected", **rules)
-    env = InquiryEnv("paper2", embedder=minilm, reward="exam-expected")
+        InquiryEnv("paper2", embedder=reader, reward="exam-expected", **rules)
+    env = InquiryEnv("paper2", embedder=reader, reward="exam-expected")
     with pytest.raises(OptionError, match="pass reward='exam'"):
         env.reset(options={"world": "actual"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inquitree_gym.baselines import LLMAgent, RandomAgent, RedoUntilTrue, RetrievalAgent, make_agent
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.agents.scripted import MAX_RUNS
 from inquitree_gym.inquiry.env import InquiryEnv
@@ -32,8 +32,8 @@ def own_actions(episode: Episode) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", ["random", "retrieval"])
-def test_it_plays_as_the_other_agent_does_without_fakes(name: str, seed: int, minilm: MiniLMEmbedder):
-    rules = {"embedder": minilm, "max_turns": None, "replication": "exact"}
+def test_it_plays_as_the_other_agent_does_without_fakes(name: str, seed: int, reader: ReaderEmbedder):
+    rules = {"embedder": reader, "max_turns": None, "replication": "exact"}
     plain = InquiryEnv("paper8", **rules)
     tempting = InquiryEnv("paper8", fake_level=6, privileged=True, **rules)
     without = play(plain, make_agent(name, plain), seed)
@@ -79,13 +79,13 @@ def test_a_study_that_is_always_fake_is_given_up(made: Tree):
     assert len(runs) == MAX_RUNS * len(made.subtopics)
 
 
-def test_it_needs_to_be_told_and_is_called_after_the_other(made: Tree, minilm: MiniLMEmbedder):
+def test_it_needs_to_be_told_and_is_called_after_the_other(made: Tree, reader: ReaderEmbedder):
     agent = RedoUntilTrue(RandomAgent(made))
     assert agent.config == {"name": "random-redo"}
     assert agent.needs_privileged
     with pytest.raises(OptionError, match="the random-redo agent needs an environment made with privileged=True"):
         play(InquiryEnv(made), agent, 0)
-    env = InquiryEnv(made, embedder=minilm, privileged=True)
+    env = InquiryEnv(made, embedder=reader, privileged=True)
     made = make_agent("retrieval-redo", env)
     assert isinstance(made, RedoUntilTrue)
     assert made.config["name"] == f"{RetrievalAgent.name}-redo"

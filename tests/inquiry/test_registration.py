@@ -85,7 +85,7 @@ print(json.dumps({"id": env.spec.id, "tree": env.unwrapped.tree.id, "heavy": sor
 
 
 @pytest.mark.weights
-def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_path, monkeypatch, minilm, shipped):
+def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_path, monkeypatch, reader, shipped):
     mine = make_tree([[], [0]], [1, 1], tree_id="mine")
     put(tmp_path / "own", "mine", mine)
     put(tmp_path / "own", "paper12", load_tree("paper12"))
@@ -103,7 +103,7 @@ def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_p
     put(tmp_path / "other", "mine", make_tree([[]], [1], tree_id="mine"))
     put(tmp_path / "other", "second", make_tree([[]], [2], tree_id="second"))
     monkeypatch.setenv("INQUITREE_CACHE", str(tmp_path / "vectors"))
-    TreeVectors(mine, minilm).of(mine.topic)
+    TreeVectors(mine, reader).of(mine.topic)
     actions = [
         *("", mine.subtopics[0].text, mine.studies[0].text, "explore new subtopic"),
         *(mine.subtopics[1].text, mine.studies[1].text, "draw conclusion", "1. It is.", "1 A"),
@@ -217,7 +217,7 @@ def test_every_registered_id_names_its_tree(name: str):
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
-def test_registered_ids_can_be_made_and_played(name: str, minilm):
+def test_registered_ids_can_be_made_and_played(name: str, reader):
     env = gym.make(name, embedder=LETTERS, max_turns=2)
     _, info = env.reset(seed=0)
     terminated, turns = False, [0]
@@ -231,7 +231,7 @@ def test_registered_ids_can_be_made_and_played(name: str, minilm):
 
 
 @pytest.mark.parametrize("name", [name for name in ONE_OF_EACH if gym.spec(name).vector_entry_point])
-def test_registered_vectors_can_be_made_and_played(name: str, minilm):
+def test_registered_vectors_can_be_made_and_played(name: str, reader):
     env = gym.make_vec(name, 2, vectorization_mode="vector_entry_point", embedder=LETTERS, max_turns=1)
     env.reset(seed=0)
     ends = sum(env.step([0, 0] if "-menu-" in name else ["1 A draw conclusion"] * 2)[2] for _ in range(20))

@@ -32,7 +32,7 @@ def area(picture: np.ndarray, mark: str) -> int:
     return int((picture == colour).all(-1).sum())
 
 
-def test_a_picture_shows_the_path_so_far_and_never_the_hint_target(tree: Tree, minilm):
+def test_a_picture_shows_the_path_so_far_and_never_the_hint_target(tree: Tree, reader):
     env = InquiryEnv("paper12", render_mode="rgb_array", fake_level=3)
     first, second = (tree.subtopics[i] for i in openings(tree))
     env.reset(seed=1)
@@ -67,7 +67,7 @@ def played(tree: Tree, **options) -> list[np.ndarray]:
     return pictures
 
 
-def test_a_picture_tells_fakes_from_true_results_to_the_privileged_alone(tree: Tree, minilm):
+def test_a_picture_tells_fakes_from_true_results_to_the_privileged_alone(tree: Tree, reader):
     true, fake = (played(tree, fake_level=level) for level in (0, 10))
     assert all((one == other).all() for one, other in zip(true[:-1], fake[:-1], strict=True))
     seen, faked = (played(tree, fake_level=level, privileged=True) for level in (0, 10))
@@ -78,7 +78,7 @@ def test_a_picture_tells_fakes_from_true_results_to_the_privileged_alone(tree: T
     assert not any((picture == colour).all(-1).any() for picture in fake)
 
 
-def test_the_status_counts_turns_and_hints_and_tells_the_score_at_the_end(tree: Tree, minilm):
+def test_the_status_counts_turns_and_hints_and_tells_the_score_at_the_end(tree: Tree, reader):
     env = InquiryEnv("paper12", fake_level=3, max_turns=5)
     env.reset(seed=1)
     events = [env.last_transition.event]
@@ -96,7 +96,7 @@ def test_the_status_counts_turns_and_hints_and_tells_the_score_at_the_end(tree: 
     assert third == "hints given: 2"
 
 
-def test_boxes_are_numbered_in_the_order_of_the_visits(tree: Tree, minilm):
+def test_boxes_are_numbered_in_the_order_of_the_visits(tree: Tree, reader):
     env = InquiryEnv("paper12", render_mode="rgb_array")
     first, second = (tree.subtopics[i] for i in openings(tree))
     env.reset(seed=1)
@@ -111,7 +111,7 @@ def test_boxes_are_numbered_in_the_order_of_the_visits(tree: Tree, minilm):
     assert visit_order(tree, env._events) == {}
 
 
-def test_ansi_gives_a_status_line_and_what_the_agent_reads(tree: Tree, minilm):
+def test_ansi_gives_a_status_line_and_what_the_agent_reads(tree: Tree, reader):
     env = gym.make("InquiTree-paper12-v0", render_mode="ansi", fake_level=10)
     first, _ = openings(tree)
     actions = [JUNK, tree.subtopics[first].text, tree.subtopics[first].studies[0].text]
@@ -130,7 +130,7 @@ def test_ansi_gives_a_status_line_and_what_the_agent_reads(tree: Tree, minilm):
     assert not any(word in shown[-1].lower() for word in ("fake", "similarity", "below_threshold"))
 
 
-def test_human_prints_every_moment_once(capsys, minilm):
+def test_human_prints_every_moment_once(capsys, reader):
     env = gym.make("InquiTree-paper12-v0", render_mode="human")
     env.reset(seed=1)
     assert "paper12 · turn 0 · topic" in capsys.readouterr().out
@@ -143,7 +143,7 @@ def test_human_prints_every_moment_once(capsys, minilm):
 
 
 @pytest.mark.parametrize("mode", ["ansi", "human", "rgb_array"])
-def test_watching_changes_nothing(mode: str, tree: Tree, minilm, capsys):
+def test_watching_changes_nothing(mode: str, tree: Tree, reader, capsys):
     watched = InquiryEnv("paper12", render_mode=mode, fake_level=5)
     steps = [watched.reset(seed=2)]
     for action in script(tree):
@@ -152,7 +152,7 @@ def test_watching_changes_nothing(mode: str, tree: Tree, minilm, capsys):
     assert steps == trajectory(InquiryEnv("paper12", fake_level=5), 2, script(tree))
 
 
-def test_without_a_mode_render_warns_and_gives_nothing(minilm):
+def test_without_a_mode_render_warns_and_gives_nothing(reader):
     env = InquiryEnv("paper12")
     env.reset(seed=1)
     with pytest.warns(UserWarning, match="without a render_mode; pass one to gym.make"):

@@ -49,7 +49,7 @@ def terms(actions: list[str], **settings: Any) -> list[float]:
 
 @pytest.mark.parametrize("gamma", [0.9, 0.5, 1.0])
 @pytest.mark.parametrize("coverage", [1.0, 2.5, -1.0])
-def test_the_potential_telescopes_to_nothing_over_an_episode(gamma: float, coverage: float, minilm):
+def test_the_potential_telescopes_to_nothing_over_an_episode(gamma: float, coverage: float, reader):
     shaped = rewards(ACTIONS, gamma=gamma, coverage=coverage)
     plain = bare(ACTIONS)
     assert discounted(shaped, gamma) == pytest.approx(discounted(plain, gamma), abs=1e-12)
@@ -59,7 +59,7 @@ def test_the_potential_telescopes_to_nothing_over_an_episode(gamma: float, cover
 @pytest.mark.e2e
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(ACTIONS[:-1]), max_size=12), st.integers(0, 9), st.sampled_from([0.9, 0.3]))
-def test_after_any_turns_the_shaping_is_the_discounted_potential(minilm, actions: list[str], seed: int, gamma: float):
+def test_after_any_turns_the_shaping_is_the_discounted_potential(reader, actions: list[str], seed: int, gamma: float):
     rules = {"fake_level": 5}
     env = RewardShaping(InquiryEnv("paper12", **rules), gamma=gamma, coverage=3.0)
     added = [
@@ -72,14 +72,14 @@ def test_after_any_turns_the_shaping_is_the_discounted_potential(minilm, actions
     assert discounted(added, gamma) == pytest.approx(gamma ** len(added) * potential, abs=1e-12)
 
 
-def test_an_outer_time_limit_keeps_the_potential_to_bootstrap_from(minilm):
+def test_an_outer_time_limit_keeps_the_potential_to_bootstrap_from(reader):
     env = gym.wrappers.TimeLimit(RewardShaping(InquiryEnv("paper12"), gamma=1.0), 2)
     steps = trajectory(env, 1, [*AT_RESULT, CONCLUDE])
     assert steps[-1][3]
     assert sum(step[1] for step in steps[1:]) == pytest.approx(1 / len(TREE.subtopics))
 
 
-def test_every_turn_and_every_hint_costs_its_term(minilm):
+def test_every_turn_and_every_hint_costs_its_term(reader):
     assert terms(ACTIONS, turn=0.25) == pytest.approx([-0.25] * len(ACTIONS))
     infos = [step[-1] for step in trajectory(InquiryEnv("paper12"), 1, ACTIONS)[1:]]
     charged = terms(ACTIONS, hint=0.5)
@@ -90,7 +90,7 @@ def test_every_turn_and_every_hint_costs_its_term(minilm):
 
 @pytest.mark.parametrize(("level", "sign"), [(10, 1), (0, -1)], ids=["fake", "false alarm"])
 @pytest.mark.parametrize("redo_turn", [False, True])
-def test_a_redo_counts_once_per_study(level: int, sign: int, redo_turn: bool, minilm):
+def test_a_redo_counts_once_per_study(level: int, sign: int, redo_turn: bool, reader):
     rest = [JUNK] if redo_turn else []
     actions = [
         *AT_RESULT, REDO, *rest, REDO, *rest, EXPLORE,
@@ -103,12 +103,12 @@ def test_a_redo_counts_once_per_study(level: int, sign: int, redo_turn: bool, mi
     assert sum(found) == sign * 4.0
 
 
-def test_a_study_that_was_redone_in_another_visit_is_not_paid_again(minilm):
+def test_a_study_that_was_redone_in_another_visit_is_not_paid_again(reader):
     actions = [*AT_RESULT, REDO, EXPLORE, *AT_RESULT, REDO]
     assert sum(terms(actions, spotted_fake=2.0, rules={"fake_level": 10})) == 2.0
 
 
-def test_a_fake_spotted_and_its_true_result_doubted_cancel_out(minilm):
+def test_a_fake_spotted_and_its_true_result_doubted_cancel_out(reader):
     rules = {"fake_level": 5}
     engine = Engine(TREE, Rules(threshold=0.5, **rules))
     study = TREE.studies.index(FIRST.studies[0])
@@ -119,7 +119,7 @@ def test_a_fake_spotted_and_its_true_result_doubted_cancel_out(minilm):
 @pytest.mark.parametrize("shape", [lambda **terms: RewardShaping(InquiryEnv("paper12"), **terms),
                                    lambda **terms: VectorRewardShaping(InquiryBatchEnv(2, tree="paper12"), **terms)],
                          ids=["single", "arrays"])  # fmt: skip
-def test_what_cannot_be_shaped_is_refused(shape, minilm):
+def test_what_cannot_be_shaped_is_refused(shape, reader):
     for gamma in (0, -0.1, 1.01, 2):
         with pytest.raises(OptionError, match=rf"gamma must lie in \(0, 1\], got {gamma}"):
             shape(gamma=gamma)
@@ -160,7 +160,7 @@ def shaped_pair(mode: AutoresetMode, width: int, **rules: Any) -> tuple[VectorRe
     ],
     ids=str,
 )
-def test_arrays_are_shaped_as_single_environments_are(mode: AutoresetMode, rules: dict[str, Any], minilm):
+def test_arrays_are_shaped_as_single_environments_are(mode: AutoresetMode, rules: dict[str, Any], reader):
     width, rng = 6, np.random.default_rng(3)
     batch, loop = shaped_pair(mode, width, **rules)
     batch.reset(seed=4)
@@ -187,7 +187,7 @@ def test_arrays_are_shaped_as_single_environments_are(mode: AutoresetMode, rules
 
 
 @pytest.mark.e2e
-def test_trees_of_more_subtopics_than_a_word_has_bits_are_shaped(minilm):
+def test_trees_of_more_subtopics_than_a_word_has_bits_are_shaped(reader):
     big = make_tree([[] for _ in range(70)], [1] * 70, tree_id="big")
     env = VectorRewardShaping(InquiryBatchEnv(2, tree=big, embedder=LETTERS, observation="index"), gamma=1.0)
     env.reset(seed=0)

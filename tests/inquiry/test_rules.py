@@ -46,7 +46,7 @@ def layer(env: gym.Env, kind: type) -> Any:
         (TurnLimit, "n+2", "max_turns"),
     ],
 )  # fmt: skip
-def test_a_wrapper_means_the_same_as_keyword_and_option(wrapper: type, value: Any, rule: str, minilm):
+def test_a_wrapper_means_the_same_as_keyword_and_option(wrapper: type, value: Any, rule: str, reader):
     keyword = trajectory(InquiryEnv("paper12", privileged=True, **{rule: value}), 3, ACTIONS)
     option = trajectory(InquiryEnv("paper12", privileged=True), 3, ACTIONS, {rule: value})
     other = {"fake_level": 2, "max_turns": 5}[rule]
@@ -56,7 +56,7 @@ def test_a_wrapper_means_the_same_as_keyword_and_option(wrapper: type, value: An
 
 
 @pytest.mark.parametrize("wrapper", [FakeResults, TurnLimit])
-def test_an_option_goes_before_a_wrapper_for_one_episode(wrapper: type, minilm):
+def test_an_option_goes_before_a_wrapper_for_one_episode(wrapper: type, reader):
     rule = {FakeResults: "fake_level", TurnLimit: "max_turns"}[wrapper]
     env = wrapper(InquiryEnv("paper12"), 6)
     env.reset(seed=1, options={rule: 2})
@@ -68,7 +68,7 @@ def test_an_option_goes_before_a_wrapper_for_one_episode(wrapper: type, minilm):
     assert env.unwrapped.episode_rules.reruns == "match"
 
 
-def test_the_outer_of_two_wrappers_of_a_kind_goes_first(minilm):
+def test_the_outer_of_two_wrappers_of_a_kind_goes_first(reader):
     env = FakeResults(FakeResults(InquiryEnv("paper12"), 9), 1)
     env.reset(seed=1)
     assert env.unwrapped.episode_rules.fake_level == 1
@@ -98,7 +98,7 @@ ORDERS = {
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS.keys())
 @pytest.mark.parametrize("seed", [3, 8])
-def test_all_wrappers_together_do_what_each_does_alone(order: list[type], seed: int, minilm):
+def test_all_wrappers_together_do_what_each_does_alone(order: list[type], seed: int, reader):
     bare = trajectory(InquiryEnv("paper12", privileged=True, fake_level=7, max_turns=9), seed, ACTIONS)
     shaping = RewardShaping(
         InquiryEnv("paper12", privileged=True, fake_level=7, max_turns=9), **CHAIN[RewardShaping]
@@ -120,7 +120,7 @@ def test_all_wrappers_together_do_what_each_does_alone(order: list[type], seed: 
 
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS.keys())
-def test_a_spec_with_wrappers_makes_them_again(order: list[type], minilm):
+def test_a_spec_with_wrappers_makes_them_again(order: list[type], reader):
     env = wrapped(order)
     again = gym.make(EnvSpec.from_json(env.spec.to_json()))
     assert trajectory(again, 3, ACTIONS) == trajectory(env, 3, ACTIONS)

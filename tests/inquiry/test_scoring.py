@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inquitree_gym.baselines import OracleAgent, RandomAgent, WorstCaseAgent
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.judges.quality import Verdict
 from inquitree_gym.log import read_episode
@@ -90,10 +90,10 @@ def test_agents_that_ask_different_models_are_different_agents(tree: Tree, confi
 
 @pytest.mark.parametrize("agent", ["oracle", "random", "worst-case"])
 @pytest.mark.parametrize("level", [0, 6])
-def test_the_score_from_the_log_is_the_reward_that_was_paid(agent: str, level: int, minilm: MiniLMEmbedder, tmp_path):
+def test_the_score_from_the_log_is_the_reward_that_was_paid(agent: str, level: int, reader: ReaderEmbedder, tmp_path):
     paper = load_tree("paper12")
     player = {"oracle": OracleAgent(paper), "random": RandomAgent(paper), "worst-case": WorstCaseAgent()}[agent]
-    env = InquiryEnv(paper, embedder=minilm, privileged=True, fake_level=level, max_turns=40)
+    env = InquiryEnv(paper, embedder=reader, privileged=True, fake_level=level, max_turns=40)
     paid = play(env, player, 8, file=tmp_path / "episode.jsonl").footer.episode_return
     scored = score_episode(read_episode(tmp_path / "episode.jsonl"), paper)
     assert scored.values["return"] == pytest.approx(paid)

@@ -69,8 +69,8 @@ def test_rules_and_options_are_those_of_any_inquiry():
     assert env.tree == synthetic_tree(tree_seed(1, "train"), SMALL)
 
 
-def test_a_whole_episode_with_the_default_embedder_earns_what_it_should(minilm):
-    env = gym.make(ID, difficulty=SMALL, split="test", embedder=minilm)
+def test_a_whole_episode_with_the_default_embedder_earns_what_it_should(reader):
+    env = gym.make(ID, difficulty=SMALL, split="test", embedder=reader)
     env.reset(seed=3)
     tree = env.unwrapped.tree
     for number, subtopic in enumerate(tree.subtopics):
@@ -85,8 +85,8 @@ def test_a_whole_episode_with_the_default_embedder_earns_what_it_should(minilm):
     assert (reward, terminated, info["state"]) == (1.0, True, "end")
 
 
-def test_gymnasium_finds_nothing_to_complain_about(minilm):
-    check_env(gym.make(ID, difficulty=SMALL, embedder=minilm).unwrapped, skip_render_check=True)
+def test_gymnasium_finds_nothing_to_complain_about(reader):
+    check_env(gym.make(ID, difficulty=SMALL, embedder=reader).unwrapped, skip_render_check=True)
 
 
 def test_no_file_is_written_and_nothing_of_an_old_tree_is_kept(tmp_path, monkeypatch):
@@ -104,16 +104,16 @@ def test_no_file_is_written_and_nothing_of_an_old_tree_is_kept(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("name", [ID, "InquiTree-synthetic-menu-v0"])
-def test_reset_and_ordinary_turns_embed_nothing_of_the_exam(name: str, minilm, monkeypatch):
+def test_reset_and_ordinary_turns_embed_nothing_of_the_exam(name: str, reader, monkeypatch):
     embedded: list[str] = []
-    embed = type(minilm).embed
+    embed = type(reader).embed
 
     def listening(self, texts):
         embedded.extend(texts)
         return embed(self, texts)
 
-    monkeypatch.setattr(type(minilm), "embed", listening)
-    env = gym.make(name, difficulty=SMALL, embedder=minilm, max_turns=3)
+    monkeypatch.setattr(type(reader), "embed", listening)
+    env = gym.make(name, difficulty=SMALL, embedder=reader, max_turns=3)
     _, info = env.reset(seed=4)
     tree = env.unwrapped.tree
     judged = {text for item in tree.conclusions for text in item.options}

@@ -22,7 +22,7 @@ def expected(steps: list[tuple]) -> list[dict[str, str]]:
     return messages
 
 
-def test_observations_come_from_the_user_and_actions_from_the_assistant(minilm):
+def test_observations_come_from_the_user_and_actions_from_the_assistant(reader):
     env = Transcript(InquiryEnv("paper12", fake_level=5))
     steps = trajectory(env, 1, ACTIONS)
     assert env.messages == expected(steps)
@@ -32,7 +32,7 @@ def test_observations_come_from_the_user_and_actions_from_the_assistant(minilm):
 
 @pytest.mark.parametrize("keep", [0, 1, 3, 100])
 @pytest.mark.parametrize("system", [None, SYSTEM["content"]])
-def test_only_the_last_exchanges_are_kept_after_the_opening(keep: int, system: str | None, minilm):
+def test_only_the_last_exchanges_are_kept_after_the_opening(keep: int, system: str | None, reader):
     env = Transcript(InquiryEnv("paper12"), keep=keep, system=system)
     steps: list[tuple] = [env.reset(seed=1)]
     for action in ACTIONS:
@@ -42,7 +42,7 @@ def test_only_the_last_exchanges_are_kept_after_the_opening(keep: int, system: s
         assert env.messages == head + exchanges[max(0, len(exchanges) - 2 * keep) :]
 
 
-def test_a_refused_action_or_reset_leaves_the_transcript_as_it_was(minilm):
+def test_a_refused_action_or_reset_leaves_the_transcript_as_it_was(reader):
     env = Transcript(InquiryEnv("paper12"))
     trajectory(env, 1, ACTIONS[:3])
     kept = env.messages
@@ -53,7 +53,7 @@ def test_a_refused_action_or_reset_leaves_the_transcript_as_it_was(minilm):
     assert env.messages == kept
 
 
-def test_messages_belong_to_the_caller(minilm):
+def test_messages_belong_to_the_caller(reader):
     env = Transcript(InquiryEnv("paper12"))
     steps = trajectory(env, 1, ACTIONS[:2])
     taken = env.messages

@@ -99,7 +99,7 @@ WAYS = [("sync", {}), ("sync", {"copy": False}), ("async", {}), ("async", {"shar
 
 @pytest.mark.parametrize("same_step", [False, True], ids=["next step", "same step"])
 @pytest.mark.parametrize(("mode", "settings"), WAYS, ids=str)
-def test_every_way_gives_the_same_trajectories(mode: str, settings: dict, same_step: bool, prompts, script, minilm):
+def test_every_way_gives_the_same_trajectories(mode: str, settings: dict, same_step: bool, prompts, script, reader):
     kwargs = {"prompts": prompts, "privileged": True, **RULES}
     expected = [
         list(single(partial(InquiryEnv, "paper12", **kwargs), [step[i] for step in script], SEED + i, same_step))
@@ -134,7 +134,7 @@ def test_a_fresh_interpreter_gives_the_same_trajectory():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Gymnasium tells of the failed worker as a warning, too
-def test_an_action_that_is_no_text_is_told_from_another_process(minilm):
+def test_an_action_that_is_no_text_is_told_from_another_process(reader):
     env = gym.make_vec("InquiTree-paper12-v0", 2, "async")
     env.reset(seed=1)
     with pytest.raises(ActionError, match="an action must be a string, got int"):

@@ -93,7 +93,7 @@ def reading_alone(text: str, **rules: Any) -> dict[str, Any]:
     feedback=st.sampled_from(["hint", "reason"]),
     reruns=st.sampled_from(["redo", "match"]),
 )
-def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, feedback, reruns, minilm):
+def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, feedback, reruns, reader):
     rules = {"fake_level": level, "max_turns": turns, "feedback": feedback, "reruns": reruns, "privileged": True}
     found, expected = (
         list(played(vector(how, 3, autoreset=mode, **rules), script, seed)) for how in ("batched", "sync")
@@ -119,7 +119,7 @@ def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, feedb
         },
     ),
 )
-def test_reset_by_hand_and_with_trees_of_their_own_they_are_alike_too(script, names, seeds, options, rules, minilm):
+def test_reset_by_hand_and_with_trees_of_their_own_they_are_alike_too(script, names, seeds, options, rules, reader):
     rules["privileged"] = True
     batched = InquiryVectorEnv(3, trees=names, autoreset_mode="Disabled", **rules)
     loop = SyncVectorEnv([partial(InquiryEnv, name, **rules) for name in names], autoreset_mode=AutoresetMode.DISABLED)
@@ -140,10 +140,10 @@ def _by_hand(env: VectorEnv, script: list[tuple[str, ...]], seeds: list, options
 
 
 @pytest.mark.weights
-def test_a_step_embeds_all_its_texts_in_one_call(minilm, monkeypatch):
+def test_a_step_embeds_all_its_texts_in_one_call(reader, monkeypatch):
     calls: list[list[str]] = []
-    embed = type(minilm).embed
-    monkeypatch.setattr(type(minilm), "embed", lambda self, texts: calls.append(list(texts)) or embed(self, texts))
+    embed = type(reader).embed
+    monkeypatch.setattr(type(reader), "embed", lambda self, texts: calls.append(list(texts)) or embed(self, texts))
     env = vector("batched", 4, max_turns=1)
     env.reset(seed=0)
     env.step(("a first new text", "a second new text", FIRST.text, "a first new text"))
@@ -155,13 +155,13 @@ def test_a_step_embeds_all_its_texts_in_one_call(minilm, monkeypatch):
 
 
 @pytest.mark.weights
-def test_a_text_as_near_to_the_threshold_as_rounding_is_read_as_one_alone_reads_it(minilm):
+def test_a_text_as_near_to_the_threshold_as_rounding_is_read_as_one_alone_reads_it(reader):
     said = "Ring neurons of a walking fly turn with its heading, and in darkness they drift from it. " * 4
     texts = [said[7 * k : 14 * k + 20] for k in range(30)]  # of many lengths, so that most are padded
     similarities = {text: reading_alone(text)["similarity"] for text in texts}
-    vectors = tree_vectors(TREE, minilm)
+    vectors = tree_vectors(TREE, reader)
     subtopics = vectors.matrix(tuple(subtopic.text for subtopic in TREE.subtopics))
-    batch = {text: float((subtopics @ row).max()) for text, row in zip(texts, minilm.embed(texts), strict=True)}
+    batch = {text: float((subtopics @ row).max()) for text, row in zip(texts, reader.embed(texts), strict=True)}
     below = [text for text in texts if batch[text] < similarities[text]]
     assert below, "no text lost a bit in its batch, so this test could not fail"
     for text in below:
@@ -186,7 +186,7 @@ def test_a_text_as_near_to_the_threshold_as_rounding_is_read_as_one_alone_reads_
     ],
     ids=["one", "none", "text", "number", "set", "dict", "mixed", "array"],
 )
-def test_actions_of_another_kind_are_refused(actions, told: str, minilm):
+def test_actions_of_another_kind_are_refused(actions, told: str, reader):
     env = vector("batched", 2)
     env.reset(seed=1)
     with pytest.raises(ActionError, match=told):
@@ -194,7 +194,7 @@ def test_actions_of_another_kind_are_refused(actions, told: str, minilm):
     assert [one.state.turn for one in env.envs] == [0, 0], "no inquiry took a turn"
 
 
-def test_what_is_said_to_an_inquiry_that_starts_anew_may_be_anything(minilm):
+def test_what_is_said_to_an_inquiry_that_starts_anew_may_be_anything(reader):
     env = vector("batched", 2, max_turns=1)
     env.reset(seed=1)
     for said in (JUNK, JUNK, "1 A"):
@@ -204,7 +204,7 @@ def test_what_is_said_to_an_inquiry_that_starts_anew_may_be_anything(minilm):
     assert not over.any()
 
 
-def test_what_makes_one_inquiry_can_be_another_class(minilm):
+def test_what_makes_one_inquiry_can_be_another_class(reader):
     env = InquiryVectorEnv(2, tree="paper8", env_fn=partial(InquiryEnv, fake_level=7))
     env.reset(seed=1)
     assert [one.episode_rules.fake_level for one in env.envs] == [7, 7]

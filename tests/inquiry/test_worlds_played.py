@@ -51,7 +51,7 @@ def seen(tree: Tree, world: World) -> Iterator[tuple[Any, ...]]:
 
 
 @every_tree
-def test_two_worlds_of_one_seed_share_every_byte_but_their_findings(tree: Tree, minilm):
+def test_two_worlds_of_one_seed_share_every_byte_but_their_findings(tree: Tree, reader):
     actual, other = actual_world(tree), next(worlds(tree, "complement"))
     one, two = (list(seen(tree, world)) for world in (actual, other))
     assert [turn[:3] for turn in one] == [turn[:3] for turn in two]
@@ -112,7 +112,7 @@ def test_nothing_earned_is_nothing_returned_whatever_is_answered(tree: Tree):
         assert engine.exam_return(engine.answer(end, sheet_of_world(engine.exam, world)).state) == 0
 
 
-def test_the_preset_of_the_paper_has_no_exam_and_without_a_judge_no_reward(minilm):
+def test_the_preset_of_the_paper_has_no_exam_and_without_a_judge_no_reward(reader):
     tree = TREES["paper2"]
     env = InquiryEnv(tree, rules="paper", privileged=True)
     first = next(subtopic for subtopic in tree.subtopics if not subtopic.requires)
@@ -127,7 +127,7 @@ def test_the_preset_of_the_paper_has_no_exam_and_without_a_judge_no_reward(minil
 
 @every_tree
 @pytest.mark.parametrize("which", ["any", "complement", "test"])
-def test_arrays_return_what_the_text_view_returns_for_the_same_sheet(tree: Tree, which: str, minilm):
+def test_arrays_return_what_the_text_view_returns_for_the_same_sheet(tree: Tree, which: str, reader):
     keywords = {"tree": tree, "world": which, "fake_level": 3}
     batch, env, menu = InquiryBatchEnv(1, **keywords), InquiryEnv(**keywords), Menu(tree)
     rng, returns = np.random.default_rng(0), set()

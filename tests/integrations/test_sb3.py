@@ -51,12 +51,12 @@ def batch(count: int, name: str = ID, **keywords) -> BatchVecEnv:
         (PROJECTIONS, {}),
     ],
 )
-def test_the_checker_of_stable_baselines3_passes(name: str, keywords: dict, minilm):
+def test_the_checker_of_stable_baselines3_passes(name: str, keywords: dict, reader):
     check_env(gym.make(name, **keywords))
 
 
 @pytest.mark.parametrize("as_dict", [False, True], ids=["flat", "dict"])
-def test_maskable_ppo_finds_the_masks_of_single_environments(as_dict: bool, minilm):
+def test_maskable_ppo_finds_the_masks_of_single_environments(as_dict: bool, reader):
     keywords = {"as_dict": as_dict, "on_masked": "raise", "max_turns": 6}  # so a mask not asked for would be an error
     made = make_vec_env(ID, 2, env_kwargs=keywords, wrapper_class=lambda env: gym.wrappers.TimeLimit(env, 5))
     assert is_masking_supported(made)
@@ -65,7 +65,7 @@ def test_maskable_ppo_finds_the_masks_of_single_environments(as_dict: bool, mini
 
 
 @pytest.mark.parametrize("as_dict", [False, True], ids=["flat", "dict"])
-def test_a_batch_steps_as_the_loop_of_stable_baselines3_does(as_dict: bool, minilm):
+def test_a_batch_steps_as_the_loop_of_stable_baselines3_does(as_dict: bool, reader):
     rules = {"max_turns": 6, "fake_level": 4, "as_dict": as_dict}
     ours, theirs = batch(3, **rules), DummyVecEnv([lambda: gym.make(ID, **rules)] * 3)
     for env in (ours, theirs):
@@ -96,7 +96,7 @@ def assert_alike(one, other) -> None:
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
-def test_options_and_attributes_reach_the_batch(minilm):
+def test_options_and_attributes_reach_the_batch(reader):
     env = batch(2)
     env.set_options({"max_turns": 1})
     env.seed(3)
@@ -117,7 +117,7 @@ def test_options_and_attributes_reach_the_batch(minilm):
     env.close()
 
 
-def test_a_batch_pays_the_exam_and_nothing_before(minilm):
+def test_a_batch_pays_the_exam_and_nothing_before(reader):
     tree, env = load_tree("paper2"), batch(2, "InquiTree-paper2-menu-v0", world="complement")
     menu, exam = Menu(tree), exam_of(tree)
     oracle = play_task(make_tasks("paper2", seeds=1, world="complement")[0])
@@ -132,7 +132,7 @@ def test_a_batch_pays_the_exam_and_nothing_before(minilm):
     assert (rewards.tolist(), over.all()) == ([1.0, -1.0], True)
 
 
-def test_an_environment_that_does_not_fit_is_refused(minilm):
+def test_an_environment_that_does_not_fit_is_refused(reader):
     with pytest.raises(OptionError, match="until after the next one; leave copy at True"):
         batch(2, copy=False)
     with pytest.raises(OptionError, match=r"must wrap what gymnasium\.make_vec makes, got \w+"):
@@ -142,7 +142,7 @@ def test_an_environment_that_does_not_fit_is_refused(minilm):
 
 
 @pytest.mark.parametrize(("algorithm", "as_dict"), [(PPO, False), (MaskablePPO, True)], ids=["PPO", "masked"])
-def test_a_trained_model_plays_and_so_does_its_copy(algorithm, as_dict: bool, tmp_path, minilm):
+def test_a_trained_model_plays_and_so_does_its_copy(algorithm, as_dict: bool, tmp_path, reader):
     made = VecMonitor(batch(4, max_turns=8, as_dict=as_dict))
     policy = "MultiInputPolicy" if as_dict else "MlpPolicy"
     model = algorithm(policy, made, n_steps=8, batch_size=16, seed=1, device="cpu")
@@ -163,7 +163,7 @@ def test_a_trained_model_plays_and_so_does_its_copy(algorithm, as_dict: bool, tm
         assert episodes[0].turns[0].action in menu, "the mask shows subtopics at the topic"
 
 
-def test_the_parts_of_an_observation_reach_the_model_where_they_belong(minilm, monkeypatch):
+def test_the_parts_of_an_observation_reach_the_model_where_they_belong(reader, monkeypatch):
     env = batch(3, as_dict=True, text_dim=16, size=(6, 24))
     model = PPO("MultiInputPolicy", env, n_steps=4, batch_size=4, seed=1, device="cpu")
     seen, look = [], model.policy.obs_to_tensor
@@ -174,7 +174,7 @@ def test_the_parts_of_an_observation_reach_the_model_where_they_belong(minilm, m
     assert_alike(seen[0], {name: part[1:2] for name, part in expected.items()})
 
 
-def test_a_model_of_other_observations_or_without_a_distribution_is_refused(minilm):
+def test_a_model_of_other_observations_or_without_a_distribution_is_refused(reader):
     model = PPO("MlpPolicy", batch(2, observation="index", tree=make_tree([[]], [1])), n_steps=4, batch_size=4)
     with pytest.raises(OptionError, match=r"the model was trained on MultiDiscrete.* and not on features"):
         sb3_policy(model)
@@ -193,7 +193,7 @@ def test_a_model_of_other_observations_or_without_a_distribution_is_refused(mini
     ],
     ids=["PPO", "A2C", "dict", "masked"],
 )
-def test_a_saved_model_is_an_agent_by_the_name_of_its_file(algorithm, keywords, tmp_path, monkeypatch, minilm):
+def test_a_saved_model_is_an_agent_by_the_name_of_its_file(algorithm, keywords, tmp_path, monkeypatch, reader):
     monkeypatch.chdir(tmp_path)
     policy = "MultiInputPolicy" if "as_dict" in keywords else "MlpPolicy"
     steps = {"n_steps": 8} | ({} if algorithm is A2C else {"batch_size": 16})
@@ -220,7 +220,7 @@ def test_a_saved_model_is_an_agent_by_the_name_of_its_file(algorithm, keywords, 
     assert [row.agent for row in summarise(load_run("run").scores)] == ["policy:model", "oracle"]
 
 
-def test_a_file_that_holds_no_policy_of_the_discrete_view_is_refused(tmp_path, minilm):
+def test_a_file_that_holds_no_policy_of_the_discrete_view_is_refused(tmp_path, reader):
     env = InquiryEnv("paper8")
     for name, told in (("none.zip", "cannot read .*No such file"), ("text.zip", "is no saved model .*MaskablePPO")):
         (tmp_path / "text.zip").write_text("no archive")

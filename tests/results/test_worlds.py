@@ -45,18 +45,18 @@ def with_sheet(episode: Episode, sheet: SheetRecord) -> Episode:
 
 @pytest.mark.parametrize("agent", ["oracle", "random", "copyist"])
 @pytest.mark.parametrize(("tree", "world"), [(MADE, "any"), (MADE, "actual"), ("paper12", "actual"), ("paper2", "any")])
-def test_the_return_from_log_and_tree_is_what_was_paid(tree, world, agent, minilm, tmp_path: Path):
+def test_the_return_from_log_and_tree_is_what_was_paid(tree, world, agent, reader, tmp_path: Path):
     tree = load_tree(tree)
-    env = InquiryEnv(tree, embedder=minilm, world=world, fake_level=4, privileged=True)
+    env = InquiryEnv(tree, embedder=reader, world=world, fake_level=4, privileged=True)
     paid = play(env, make_agent(agent, env), 3, file=tmp_path / "log.jsonl").footer.episode_return
     episode = read_episode(tmp_path / "log.jsonl")
     unpaid = replace(episode, turns=tuple(turn.model_copy(update={"reward": 0.0}) for turn in episode.turns))
     assert score_episode(unpaid, tree).values["return"] == paid
 
 
-def test_probabilities_score_by_axis(minilm):
+def test_probabilities_score_by_axis(reader):
     world = "00000"
-    episode = played(MADE, world, "oracle", minilm, level=0)
+    episode = played(MADE, world, "oracle", reader, level=0)
     sheet = SheetRecord(choices=(0, 1, None, 0, 1), probabilities=(0.9, 0.8, None, None, 0.4))
     exam = read_trajectory(with_sheet(episode, sheet), MADE).exam
     # Items read axes 0; 0 and 1; 2; 3; 4. The second one has the wrong pole of axis 1 alone.
@@ -71,8 +71,8 @@ def test_probabilities_score_by_axis(minilm):
 
 
 @pytest.mark.parametrize("choices", [(0, 0), (0, 0, 9, 0, 0), (0, 0, 0, 0, -1)])
-def test_a_sheet_that_does_not_fit_the_tree_is_a_damaged_log(choices: tuple[int, ...], minilm):
-    episode = with_sheet(played(MADE, "00000", "oracle", minilm), SheetRecord(choices=choices))
+def test_a_sheet_that_does_not_fit_the_tree_is_a_damaged_log(choices: tuple[int, ...], reader):
+    episode = with_sheet(played(MADE, "00000", "oracle", reader), SheetRecord(choices=choices))
     with pytest.raises(LogError, match="cannot have happened in made; it is damaged"):
         score_episode(episode, MADE)
 
@@ -108,8 +108,8 @@ def of(agent: str, paid: float, detail: InquiryDetail, score: EpisodeScore) -> E
     return replace(score, agent=agent, detail=replace(detail, trajectory=replace(detail.trajectory, exam=exam)))
 
 
-def test_the_return_stands_between_zero_and_the_oracles(minilm):
-    score = score_episode(played(MADE, "any", "oracle", minilm), MADE)
+def test_the_return_stands_between_zero_and_the_oracles(reader):
+    score = score_episode(played(MADE, "any", "oracle", reader), MADE)
     rows = summarise([of("oracle", 0.8, score.detail, score), of("mine", 0.2, score.detail, score)])
     assert {row.agent: row.estimates[OF_ORACLE].mean for row in rows} == pytest.approx({"oracle": 1, "mine": 0.25})
     (alone,) = summarise([of("mine", 0.2, score.detail, score)])
@@ -122,9 +122,9 @@ def test_the_return_stands_between_zero_and_the_oracles(minilm):
 @pytest.mark.parametrize(("tree", "world", "fiction"), [
     (MADE, "10200", True), (MADE, "actual", False), ("paper12", "actual", False), ("paper2", "complement", True),
 ])  # fmt: skip
-def test_the_page_shows_the_exam_and_the_world(tree, world: str, fiction: bool, minilm, tmp_path: Path):
+def test_the_page_shows_the_exam_and_the_world(tree, world: str, fiction: bool, reader, tmp_path: Path):
     tree = load_tree(tree)
-    episode = played(tree, world, "random", minilm)
+    episode = played(tree, world, "random", reader)
     write_view(episode, tree, tmp_path / "p.html")
     page = read_page(tmp_path / "p.html")
     text = " ".join(page.text.split())

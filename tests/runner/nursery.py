@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from inquitree_gym.cli import main
-from inquitree_gym.embeddings import load_embedder, tree_vectors
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
 from inquitree_gym.llm.litellm import load_litellm
 from inquitree_gym.log import JsonlWriter, to_line
 from inquitree_gym.runner import run as runner
@@ -33,7 +33,7 @@ def serve() -> None:
         importlib.import_module(name)
     for name in sys.argv[1:]:
         tree = load_tree(name)
-        tree_vectors(tree, load_embedder("all-MiniLM-L6-v2")).of(tree.topic)
+        tree_vectors(tree, load_embedder(DEFAULT_EMBEDDER)).of(tree.topic)
     say(ready=True)
     for line in sys.stdin.buffer:  # the text stream is left to the commands
         job = json.loads(line)

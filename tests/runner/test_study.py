@@ -92,7 +92,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "one name for two": ({"trees": ("8", "x/paper8.json")}, r"trees: .*' and '.*paper8\.json' would share their logs"),
     "unknown tier": ({"tiers": ["D"]}, r"tiers must be a list of A, B, C, got "),
     "tiers as text": ({"tiers": "A"}, r"tiers must be a list of A, B, C, got "),
-    "unknown embedder": ({"embedder": "all-minilm"}, "no embedder is called 'all-minilm'"),
+    "unknown embedder": ({"embedder": "all-reader"}, "no embedder is called 'all-reader'"),
     "no threshold": ({"embedder": "litellm:x"}, "no threshold has been calibrated for the embedder 'litellm:x'; give"),
     "unknown preset": ({"rules": "papers"}, "unknown preset 'papers' .did you mean 'paper'"),
     "unknown rule": ({"rules": {"feedbak": "hint"}}, "unknown option 'feedbak' .did you mean 'feedback'"),

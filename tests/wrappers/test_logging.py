@@ -36,7 +36,7 @@ def reply(turn: int, **changes: Any) -> Reply:
 
 
 @pytest.fixture
-def torn(tmp_path, minilm) -> Path:
+def torn(tmp_path, reader) -> Path:
     """A log of seven turns without an end."""
     file = tmp_path / "torn.jsonl"
     env = LogEpisodes(inquiry(), file=file)
@@ -77,7 +77,7 @@ def test_a_log_holds_everything_that_fixes_the_episode(tmp_path, reader):
     assert footer.episode_return == sum(step[1] for step in steps[1:]) > 0
 
 
-def test_readings_and_events_name_nodes_by_id(minilm):
+def test_readings_and_events_name_nodes_by_id(reader):
     first, _ = (TREE.subtopics[i] for i in openings(TREE))
     locked = next(subtopic for subtopic in TREE.subtopics if subtopic.prerequisites)
     env = LogEpisodes(inquiry(fake_level=10))
@@ -92,7 +92,7 @@ def test_readings_and_events_name_nodes_by_id(minilm):
     assert [turn.event.reading.decision for turn in turns[3:]] == ["redo", "conclude"]
 
 
-def test_what_stands_behind_an_action_is_logged_with_that_action_alone(minilm):
+def test_what_stands_behind_an_action_is_logged_with_that_action_alone(reader):
     env = LogEpisodes(inquiry(max_turns=3))
     env.reset(seed=1)
     twice = [reply(1, tokens={"in": 5, "out": 3}, cost=0.25), reply(1, tokens={"in": 7, "thought": 1}, cost=0.5)]
@@ -115,7 +115,7 @@ def test_what_stands_behind_an_action_is_logged_with_that_action_alone(minilm):
     assert 150 < env.episode.footer.seconds < 1_000
 
 
-def test_a_reply_is_on_disk_before_its_action_is_taken(tmp_path, minilm):
+def test_a_reply_is_on_disk_before_its_action_is_taken(tmp_path, reader):
     file = tmp_path / "episode.jsonl"
     env = LogEpisodes(inquiry(), file=file)
     env.reset(seed=1)
@@ -131,7 +131,7 @@ def test_a_reply_is_on_disk_before_its_action_is_taken(tmp_path, minilm):
     env.close()
 
 
-def test_a_reply_for_another_turn_is_refused(tmp_path, minilm):
+def test_a_reply_for_another_turn_is_refused(tmp_path, reader):
     file = tmp_path / "episode.jsonl"
     env = LogEpisodes(inquiry(), file=file)
     env.reset(seed=1)
@@ -143,7 +143,7 @@ def test_a_reply_for_another_turn_is_refused(tmp_path, minilm):
     assert read_episode(file).replies == ()
 
 
-def test_replies_without_their_turn_are_there_once_more_when_the_episode_is_resumed(tmp_path, minilm):
+def test_replies_without_their_turn_are_there_once_more_when_the_episode_is_resumed(tmp_path, reader):
     file = tmp_path / "episode.jsonl"
     env = LogEpisodes(inquiry(), file=file)
     env.reset(seed=1)
@@ -162,7 +162,7 @@ def test_replies_without_their_turn_are_there_once_more_when_the_episode_is_resu
     assert [turn.cost for turn in read_episode(file).turns] == [0.25, 0.5]
 
 
-def test_a_reset_forgets_an_annotation_that_was_not_used(minilm):
+def test_a_reset_forgets_an_annotation_that_was_not_used(reader):
     env = recorded()
     env.reset(seed=1)
     env.annotate(seconds=9.0)
@@ -173,7 +173,7 @@ def test_a_reset_forgets_an_annotation_that_was_not_used(minilm):
     assert env.episode.replies == ()
 
 
-def test_without_a_place_the_episode_is_kept_in_memory_alone(tmp_path, monkeypatch, minilm):
+def test_without_a_place_the_episode_is_kept_in_memory_alone(tmp_path, monkeypatch, reader):
     monkeypatch.chdir(tmp_path)
     env = recorded()
     with pytest.raises(LogError, match=r"call reset\(\) first"):
@@ -189,7 +189,7 @@ def test_without_a_place_the_episode_is_kept_in_memory_alone(tmp_path, monkeypat
 # Folder and file
 
 
-def test_a_folder_gets_a_new_file_for_every_episode(tmp_path, minilm):
+def test_a_folder_gets_a_new_file_for_every_episode(tmp_path, reader):
     env = recorded(tmp_path / "logs")
     for seed in (5, 6, 5, 5):
         trajectory(env, seed, ACTIONS)
@@ -204,7 +204,7 @@ def test_a_folder_gets_a_new_file_for_every_episode(tmp_path, minilm):
     assert episodes[0].fingerprint == episodes[2].fingerprint == episodes[3].fingerprint != episodes[1].fingerprint
 
 
-def test_nothing_is_ever_overwritten(tmp_path, minilm):
+def test_nothing_is_ever_overwritten(tmp_path, reader):
     trajectory(recorded(tmp_path), 5, ACTIONS)
     file = tmp_path / "paper12-s5.jsonl"
     before = file.read_bytes()
@@ -219,13 +219,13 @@ def test_only_recorded_environments_are_logged(tmp_path):
         LogEpisodes(gym.make("CartPole-v1"), tmp_path)
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path, minilm):
+def test_a_place_that_cannot_be_written_is_told(tmp_path, reader):
     (tmp_path / "taken").write_text("a file, not a folder")
     with pytest.raises(LogError, match=r"cannot write '.*taken.*Choose another folder"):
         recorded(tmp_path / "taken").reset(seed=1)
 
 
-def test_a_file_that_is_no_log_is_left_alone(tmp_path, minilm):
+def test_a_file_that_is_no_log_is_left_alone(tmp_path, reader):
     file = tmp_path / "notes.jsonl"
     file.write_text('{"kind": "diary"}\n')
     with pytest.raises(LogError, match=r"notes\.jsonl'"):
@@ -236,7 +236,7 @@ def test_a_file_that_is_no_log_is_left_alone(tmp_path, minilm):
 # Ends
 
 
-def test_an_episode_left_before_its_end_is_abandoned(tmp_path, minilm):
+def test_an_episode_left_before_its_end_is_abandoned(tmp_path, reader):
     env = recorded(tmp_path)
     last = trajectory(env, 5, ACTIONS[:3])[-1]
     env.reset(seed=6)
@@ -248,7 +248,7 @@ def test_an_episode_left_before_its_end_is_abandoned(tmp_path, minilm):
     assert read_episode(tmp_path / "paper12-s6.jsonl").status == "torn", "closing leaves it to be resumed"
 
 
-def test_an_inner_time_limit_is_logged_as_truncated(tmp_path, minilm):
+def test_an_inner_time_limit_is_logged_as_truncated(tmp_path, reader):
     env = LogEpisodes(gym.wrappers.TimeLimit(inquiry(), 2), file=tmp_path / "x.jsonl")
     trajectory(env, 1, ACTIONS)
     logged = read_episode(tmp_path / "x.jsonl")
@@ -259,7 +259,7 @@ def test_an_inner_time_limit_is_logged_as_truncated(tmp_path, minilm):
 # Resuming
 
 
-def test_a_resumed_episode_keeps_the_time_at_which_it_was_started(torn: Path, minilm):
+def test_a_resumed_episode_keeps_the_time_at_which_it_was_started(torn: Path, reader):
     started = "2001-02-03T04:05:06+00:00"
     header, *turns = torn.read_text().splitlines()
     torn.write_text("\n".join([json.dumps(json.loads(header) | {"started": started}), *turns, ""]))
@@ -270,7 +270,7 @@ def test_a_resumed_episode_keeps_the_time_at_which_it_was_started(torn: Path, mi
 
 
 @pytest.mark.parametrize("at", [0, 3, 6])
-def test_a_replay_that_comes_out_otherwise_is_refused_and_leaves_the_file_whole(torn: Path, at: int, minilm):
+def test_a_replay_that_comes_out_otherwise_is_refused_and_leaves_the_file_whole(torn: Path, at: int, reader):
     before = torn.read_bytes()
     env = LogEpisodes(inquiry(), file=torn)
     for taken in (2, at):  # a replay that is left early can be begun again
@@ -284,7 +284,7 @@ def test_a_replay_that_comes_out_otherwise_is_refused_and_leaves_the_file_whole(
     assert torn.read_bytes() == before
 
 
-def test_numpy_strings_and_every_character_come_back_as_they_were(tmp_path, minilm):
+def test_numpy_strings_and_every_character_come_back_as_they_were(tmp_path, reader):
     texts = [np.str_("weekend"), "\ud800 weekend", "\u2028\u2029\x85\r\n weekend", "🧀\0"]
     env = LogEpisodes(inquiry(), file=tmp_path / "x.jsonl")
     trajectory(env, 1, [*texts, EXPLORE])
@@ -302,7 +302,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_discrete_view_is_logged_as_its_texts_and_resumed(order: str, tmp_path, minilm):
+def test_the_discrete_view_is_logged_as_its_texts_and_resumed(order: str, tmp_path, reader):
     def played(file: Path, stop: int | None = None) -> gym.Env:
         env = ORDERS[order](inquiry(max_turns=9, fake_level=4), file)
         env.reset(seed=2)
