@@ -304,7 +304,7 @@ def test_retrieval_is_deterministic_traverses_fully_and_concludes_with_the_resul
     assert len(claims) == len(shown)
     assert all(text in claim for text, claim in zip(shown, claims, strict=True))
     items = shown_items(episode.turns[-1].observation)
-    vectors = np.stack([env.vectors.of(f"Result: {text}") for text in shown])
+    vectors = np.stack([env.vectors.of(text) for text in shown])
     for item, line in zip(items, episode.actions[-1].splitlines(), strict=True):
         near = [float((vectors @ env.vectors.of(option)).max()) for option in item.options]
         assert line == f"{item.number} {LETTERS[int(np.argmax(near))]}"

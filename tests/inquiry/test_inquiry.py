@@ -68,10 +68,11 @@ def script(tree: Tree) -> list[str]:
     """A whole episode with hints, a locked subtopic, a forced move, a redo, a vague decision and two subtopics."""
     first, second = (tree.subtopics[i] for i in openings(tree))
     locked = next(subtopic for subtopic in tree.subtopics if subtopic.requires)
+    study = next(study for study in second.studies if study.result.axes)
     return [
         *[locked.text, "", JUNK, "🧀", "What is known?", JUNK],
         *[first.studies[0].text, REDO, "hm", EXPLORE, first.text, JUNK, first.studies[0].text],
-        *[f"{EXPLORE}: {second.text}", second.text, second.studies[0].text, first.text, CONCLUDE],
+        *[f"{EXPLORE}: {second.text}", second.text, study.text, first.text, CONCLUDE],
         numbered([item.options[0] for item in tree.conclusions]),
         "\n".join(f"{i} A" for i in range(1, len(tree.conclusions) + 1)),
     ]

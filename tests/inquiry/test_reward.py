@@ -23,6 +23,7 @@ from tests.strategies import make_tree
 
 TREE = load_tree("paper12")
 FIRST, SECOND = (TREE.subtopics[i] for i in openings(TREE))
+STUDY = next(study for study in SECOND.studies if study.result.axes)
 AT_RESULT = [FIRST.text, FIRST.studies[0].text]
 ACTIONS = script(TREE)
 
@@ -94,7 +95,7 @@ def test_a_redo_counts_once_per_study(level: int, sign: int, redo_turn: bool, re
     rest = [JUNK] if redo_turn else []
     actions = [
         *AT_RESULT, REDO, *rest, REDO, *rest, EXPLORE,
-        SECOND.text, SECOND.studies[0].text, "hm", REDO, *rest, REDO, *rest, CONCLUDE,
+        SECOND.text, STUDY.text, "hm", REDO, *rest, REDO, *rest, CONCLUDE,
     ]  # fmt: skip
     rules = {"fake_level": level, "redo_turn": redo_turn}
     found = terms(actions, spotted_fake=2.0, rules=rules)

@@ -22,6 +22,7 @@ from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.envs.spaces import Mask
 from inquitree_gym.errors import AgentError, MissingExtraError, OptionError, require
 from inquitree_gym.inquiry.agents.answers import longest_match, shown_layout
+from inquitree_gym.inquiry.agents.readers import shown_result
 from inquitree_gym.inquiry.agents.scripted import TraversalAgent, menu_texts
 from inquitree_gym.inquiry.engine import Engine, ObservationKind, Phase, Rules, State
 from inquitree_gym.inquiry.engine.rows import MOST_POLES, MOST_TALLIED
@@ -90,11 +91,12 @@ class RetrievalAgent(TraversalAgent):
         )
 
     def read_result(self, observation: str) -> None:
-        """Keep the longest paragraph without a menu text, which is the result, where others have one."""
-        paragraphs = [" ".join(part.split()) for part in observation.split("\n\n")]
-        fresh = [part for part in paragraphs if not any(text in part for text in self._menu)]
-        if len(fresh) < len(paragraphs) and fresh and (longest := max(fresh, key=len)) not in self._results:
-            self._results.append(longest)
+        """Keep the text of the result, if one is shown for the first time."""
+        tree = self._vectors.tree
+        if (shown := shown_result(tree, observation)) is not None:
+            texts = tree.studies[shown.study].shown_texts
+            if (result := texts[longest_match(texts, observation)]) not in self._results:
+                self._results.append(result)
 
 
 class PolicyAgent(BaselineAgent):
