@@ -159,7 +159,7 @@ def test_the_tables_show_the_readings_of_both_readers():
     shown = {title: [*rows] for title, rows in tables(readings)}
     agreement, groups, thresholds, rules, misread = shown.values()
     assert [row[0] for row in agreement] == ["texts", "topic", "design"]
-    authors = [f"author {name}" for name in ("p7", "p8", "p10", "p9", "first")]
+    authors = [f"author {name}" for name in ("p7", "p8", "p12", "p10", "p9", "first")]
     heads = ["all", "label sure", "written", "played", *authors, "paper4", "paper20", "paper24"]
     assert [row[0] for row in groups[1:]] == heads
     assert {"understood", "nearest study right"} <= set(groups[0])
