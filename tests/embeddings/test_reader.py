@@ -54,12 +54,14 @@ def test_vectors_are_near_those_of_minilm_and_not_the_same(reader: ReaderEmbedde
     assert ((ours @ theirs.T).argmax(axis=1) == np.arange(len(texts))).all(), "a text left its own neighbourhood"
 
 
-def test_more_proposals_are_understood_than_by_minilm(reader: ReaderEmbedder, minilm: MiniLMEmbedder):
+def test_less_is_misread_or_taken_though_foreign_than_by_minilm(reader: ReaderEmbedder, minilm: MiniLMEmbedder):
     trees = ("paper11", "paper12", "paper24")
     cases = [case for case in matching_cases(blind_sets()) if case.tree in trees and not case.is_study]
     shares = {each.name: reading_shares(match_cases(cases, each), each.threshold) for each in (reader, minilm)}
-    assert shares[reader.name].understood.mean > shares[minilm.name].understood.mean + 0.1
-    assert shares[reader.name].foreign.mean < shares[minilm.name].foreign.mean
+    ours, theirs = shares[reader.name], shares[minilm.name]
+    assert ours.understood.mean > theirs.understood.mean
+    assert ours.misread.mean < theirs.misread.mean - 0.1
+    assert ours.foreign.mean < theirs.foreign.mean - 0.3
 
 
 # The adapter

@@ -162,7 +162,8 @@ def test_a_lesson_has_the_proposals_hints_and_results_of_its_tree(lessons: list[
         nodes = {node.id: node.text for node in (*tree.subtopics, *tree.studies)}
         told = {text for node in (*tree.subtopics, *tree.studies) for text in wordings(node)}
         written = [p for p in proposals[lesson.tree] if p.text not in told]
-        assert meant == {(p.text, texts.index(nodes[p.target])) for p in written if p.kind == "right"}
+        right = [p for p in written if p.kind == "right"]
+        assert meant == {(p.text, texts.index(nodes[node])) for p in right for node in (p.target, *p.also)}
         assert sum(len(family.proposals) for family in lesson.families) == len(written)
         assert [[texts[i] for i in hints] for hints, _ in lesson.ladders] == [[*node.hints] for node in targets(tree)]
         stated = {texts[i] for _, poles in lesson.neutral for pole in poles for i in pole}
