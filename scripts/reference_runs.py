@@ -67,7 +67,7 @@ means. The seeds are 0 to {last}. Actions are read by {reading}.
 """
 NOTES = """- At n(2H + 3) turns, coverage alone says little: hints carry an agent that says nothing (`worst-case`)
   through every tree. Unaided coverage and the limit of 3n turns separate the agents.
-- `worst-case` has no unaided coverage, and `random-words` has none either: random words never reach the threshold τ
+- `worst-case` has no unaided coverage, and `random-words` has next to none: random words seldom reach the threshold τ
   for a subtopic that is open.
 - An agent that does not react to results moves in the same way with and without fakes; only the results that it can
   conclude from differ. `random`, `random-menu`, `random-words` and `worst-case` therefore have one row of results for
