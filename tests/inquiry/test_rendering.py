@@ -87,12 +87,12 @@ def test_the_status_counts_turns_and_hints_and_tells_the_score_at_the_end(tree: 
         events.append(env.last_transition.event)
     assert list(status(tree, events[:3], 5, None)) == [
         "paper12 · turn 2 (limit 5) · topic",
-        "0 of 7 subtopics entered · 0 of 19 studies run",
+        "0 of 7 subtopics entered · 0 of 20 studies run",
         "hints given: 2, now level 2 of 4",
     ]
     first, second, third = status(tree, events, None, 0.625)
     assert first == "paper12 · turn 3 (no limit) · subtopic · Q/|C| = 0.62"
-    assert second == "1 of 7 subtopics entered · 0 of 19 studies run"
+    assert second == "1 of 7 subtopics entered · 0 of 20 studies run"
     assert third == "hints given: 2"
 
 
