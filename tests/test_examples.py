@@ -68,7 +68,7 @@ def test_a_table_of_values_beats_chance(run, capsys):
     run("q_table.py", "--tree", "paper2", "--turns", "15", "--steps", "1000000", "--seed", "3")
     returns = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
     assert len(returns) == 20
-    assert sum(returns[-10:]) / 10 > 0.01, "chance earns 0"
+    assert sum(returns[-10:]) / 10 > 0.02, "chance earns 0"
 
 
 def test_the_learning_study_has_table_numbers_and_picture(monkeypatch, tmp_path, reader):
