@@ -4,7 +4,7 @@ A kind is a package with the modules `ids`, `settings`, `tasks`, `events`, `play
 hold one part each, with a class in `protocols`, and are imported on first use, so that scoring a log loads nothing that
 plays. Another, `pages`, is optional. This module imports no kind and names only those of this package. Any other is
 found by an entry point in the group ``inquitree_gym.kinds``, whose name is that of the kind and whose value is its
-package.
+package. Its environments are registered when it is first looked up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -164,31 +163,33 @@ def kinds_with(part: str) -> tuple[Kind, ...]:
 
 
 def register_kinds() -> None:
-    """Register the environments of every kind. An installed one that fails is left out with a warning."""
+    """Register the environments of the kinds of this package. Those of others follow when one is looked up."""
     for own in KINDS:
         own.register()
-    found, left_out = installed()
-    for other in list(found.values()):
-        if reason := _failure(other.register):
-            left_out[other.name] = reason
-            del found[other.name]
-    for name, reason in left_out.items():
-        warnings.warn(f"the kind of environment '{name}' is left out: {reason}", stacklevel=2)
 
 
 @cache
 def installed() -> tuple[dict[str, Kind], dict[str, str]]:
-    """Return the kinds with an entry point by name, and the reasons why others are left out, by name."""
+    """Return the kinds with an entry point by name, and the reasons why others are left out, by name.
+
+    The first call registers their environments, and warns of each kind that is left out.
+    """
+    from importlib.metadata import entry_points  # reads every installed package, which takes longer than a reset
+
     packages: dict[str, set[str]] = {}
     for entry in entry_points(group=GROUP):
         packages.setdefault(entry.name, set()).add(entry.value)
     found: dict[str, Kind] = {}
     left_out: dict[str, str] = {}
     for name, values in sorted(packages.items()):
-        if reason := _fault(name, sorted(values)):
-            left_out[name] = reason
-        else:
+        reason = _fault(name, sorted(values))
+        if not reason:
             found[name] = Kind(name, values.pop())
+            reason = _failure(found[name].register)
+        if reason:
+            found.pop(name, None)
+            left_out[name] = reason
+            warnings.warn(f"the kind of environment '{name}' is left out: {reason}", stacklevel=2)
     return found, left_out
 
 

@@ -13,6 +13,8 @@ from inquitree_gym.errors import EmbedderError
 Vectors = NDArray[np.float32]
 Device = Literal["auto", "cpu", "cuda"]
 """Device of a local embedder. "auto" takes CUDA where there is one."""
+SIMILARITY_TOLERANCE = 1e-5
+"""Largest difference of one similarity computed alone, in a batch, or on another machine."""
 
 
 @runtime_checkable

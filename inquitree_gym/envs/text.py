@@ -11,7 +11,6 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.errors import ActionError, OptionError
-from inquitree_gym.log import Header, Setup, TaskRef, Turn
 from inquitree_gym.ruleset import RuleSet
 from inquitree_gym.seeds import seed_of_agent, splitmix64
 from inquitree_gym.text_limits import MAX_ACTION_LENGTH, MAX_OBSERVATION
@@ -19,6 +18,7 @@ from inquitree_gym.text_limits import MAX_ACTION_LENGTH, MAX_OBSERVATION
 if TYPE_CHECKING:
     from inquitree_gym.embeddings import TextVectors
     from inquitree_gym.envs.episode_records import EpisodeRecords, RecordedStep, ServiceReply
+    from inquitree_gym.log import Header, Setup, Turn
     from inquitree_gym.prompts import Prompts
 
 About = TypeVar("About")
@@ -300,6 +300,8 @@ class TextRecords(ABC, Generic[T, Rules, Runtime, Past]):
 
     def header(self, *, agent: Mapping[str, Any], versions: Mapping[str, str | None], started: str) -> Header:
         """Name the kind, the task, the rules and the setup."""
+        from inquitree_gym.log import Header, TaskRef  # the models of records take a tenth of a start
+
         env, task = self._env, self._env.runtime.task
         return Header(
             versions=dict(versions),

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import Field
 
 from inquitree_gym.log.jsonl import JsonlRecord
-from inquitree_gym.log.records import SIMILARITY_TOLERANCE, Setup, SheetRecord, TurnEvent
+from inquitree_gym.log.records import Setup, SheetRecord, TurnEvent
 
 
 class EmbedderRef(JsonlRecord):
@@ -68,6 +68,8 @@ class InquiryEvent(TurnEvent):
 
     def matches(self, other: Self) -> bool:
         """Tell whether a replay read the action alike, up to `SIMILARITY_TOLERANCE`, with the same outcome."""
+        from inquitree_gym.embeddings.protocol import SIMILARITY_TOLERANCE
+
         mine, theirs = self.reading, other.reading
         alike = (mine.candidate, mine.decision) == (theirs.candidate, theirs.decision)
         near = abs(mine.similarity - theirs.similarity) <= SIMILARITY_TOLERANCE

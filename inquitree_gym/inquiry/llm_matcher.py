@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from inquitree_gym.errors import OptionError, ReaderError, ServiceError
 from inquitree_gym.inquiry.prompts import inquiry_prompts
 from inquitree_gym.llm.chat import Chat, Completion, Message, complete_with_text
-from inquitree_gym.log.records import READER_ROLE
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.text_limits import strip_thinking
 
@@ -80,6 +79,7 @@ class LLMReader:
         """
         from inquitree_gym.files import user_folder
         from inquitree_gym.llm.cache import CachedChat, ReplyCache
+        from inquitree_gym.log.records import READER_ROLE
 
         self._chat = CachedChat(chat, cache or ReplyCache(user_folder(READER_ROLE)))
         self._prompts = prompts or inquiry_prompts(names=TEMPLATES)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
+from inquitree_gym.embeddings.protocol import SIMILARITY_TOLERANCE
 from inquitree_gym.errors import OptionError, ReaderError, suggest
 from inquitree_gym.inquiry.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.llm_matcher import Reader, ReaderAnswer, ReaderRequest, load_reader
 from inquitree_gym.inquiry.repeats import Repeats, ShownText
-from inquitree_gym.log.records import SIMILARITY_TOLERANCE
 from inquitree_gym.sheets import LETTERS
 from inquitree_gym.text_limits import MAX_ACTION_LENGTH, readable
 from inquitree_gym.trees import Tree, load_tree
@@ -24,7 +24,6 @@ from inquitree_gym.trees import Tree, load_tree
 if TYPE_CHECKING:
     from inquitree_gym.embeddings.protocol import Vectors
     from inquitree_gym.embeddings.vectors import Vector
-    from inquitree_gym.inquiry.engine import Reading, State
     from inquitree_gym.trees.document import Candidate, Study, Subtopic
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.log.records import SIMILARITY_TOLERANCE
+from inquitree_gym.embeddings.protocol import SIMILARITY_TOLERANCE
 
 if TYPE_CHECKING:
     from inquitree_gym.embeddings import TreeVectors, Vectors

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from inquitree_gym.inquiry.events import InquiryEvent, InquirySetup
     from inquitree_gym.judging.judgement import Judged
     from inquitree_gym.log import Episode, Header
-    from inquitree_gym.trees import Tree
     from inquitree_gym.trees.fields import Tier
 
 

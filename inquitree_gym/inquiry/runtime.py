@@ -11,17 +11,15 @@ from inquitree_gym.embeddings import Embedder, TreeVectors, tree_vectors
 from inquitree_gym.envs.episode_records import RecordedStep, ServiceReply
 from inquitree_gym.envs.text import Runtimes, Scope, TextEnv, TextRecords
 from inquitree_gym.inquiry.engine import Event, ObservationKind, Phase, Reading, Rules, State, event_values
-from inquitree_gym.inquiry.events import EmbedderRef, InquiryEvent, InquirySetup, ReadingRecord
 from inquitree_gym.inquiry.llm_matcher import ReaderAnswer
-from inquitree_gym.log.records import JUDGE_ROLE, READER_ROLE, SheetRecord
 from inquitree_gym.sheets import LETTERS
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.worlds import world_id
 
 if TYPE_CHECKING:
-    from inquitree_gym.embeddings import Embedder
     from inquitree_gym.envs.asking import AskedJudge
     from inquitree_gym.inquiry.engine import Engine
+    from inquitree_gym.inquiry.events import InquiryEvent, InquirySetup, ReadingRecord
     from inquitree_gym.inquiry.matching import AskedReader, Matcher
     from inquitree_gym.inquiry.observations import ObservationRenderer
     from inquitree_gym.log import Turn
@@ -184,6 +182,8 @@ class InquiryRecords(TextRecords[Tree, Rules, TreeRuntime, Transition]):
 
     def replies(self) -> Iterator[ServiceReply]:
         """Yield the reader's reply about the last action, and the judge's replies about the conclusion."""
+        from inquitree_gym.log.records import JUDGE_ROLE, READER_ROLE
+
         answer = None if self._reader is None else self._reader.answer
         if answer is not None and answer.reply is not None:
             yield ServiceReply(READER_ROLE, answer.reply, answer.fault)
@@ -205,6 +205,8 @@ class InquiryRecords(TextRecords[Tree, Rules, TreeRuntime, Transition]):
             self._judge.recall(turn.reward)
 
     def _setup(self) -> InquirySetup:
+        from inquitree_gym.inquiry.events import EmbedderRef, InquirySetup
+
         return InquirySetup(
             embedder=EmbedderRef(name=self._embedder.name, digest=self._embedder.digest),
             world=world_id(self._env.runtime.engine.world(self._env.last.event.state)),
@@ -214,6 +216,8 @@ class InquiryRecords(TextRecords[Tree, Rules, TreeRuntime, Transition]):
 
 def _reading_record(tree: Tree, last: Transition) -> ReadingRecord:
     """Name the candidates by id: studies if the action was taken at a subtopic, subtopics elsewhere."""
+    from inquitree_gym.inquiry.events import ReadingRecord
+
     reading, nodes = last.reading, tree.studies if last.phase == Phase.SUBTOPIC else tree.subtopics
     if last.phase == Phase.EXAM:
         candidate = LETTERS[reading.candidate] if reading.candidate >= 0 else None
@@ -229,6 +233,9 @@ def _reading_record(tree: Tree, last: Transition) -> ReadingRecord:
 
 
 def _logged_event(tree: Tree, last: Transition, reading: ReadingRecord) -> InquiryEvent:
+    from inquitree_gym.inquiry.events import InquiryEvent
+    from inquitree_gym.log.records import SheetRecord
+
     event, sheet = last.event, last.sheet
     nodes: Sequence[Subtopic | Study | ConclusionItem] = tree.studies
     if event.state.phase == Phase.EXAM:

@@ -27,8 +27,6 @@ JUDGE_ROLE = "judge"
 """Role of a judge's replies, and the folder of its cached replies. See `Reply.role`."""
 READER_ROLE = "reader"
 """Role of the replies of a model that reads the actions for an environment. See `Reply.role`."""
-SIMILARITY_TOLERANCE = 1e-5
-"""Largest difference of one similarity computed alone, in a batch, or on another machine."""
 
 
 def nan_to_none(value: Any) -> Any:

@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import DictLoader, StrictUndefined, TemplateRuntimeError, TemplateSyntaxError, nodes, pass_context
-from jinja2.exceptions import SecurityError
+from jinja2 import DictLoader, StrictUndefined, nodes, pass_context
+from jinja2.exceptions import SecurityError, TemplateError, TemplateRuntimeError, TemplateSyntaxError
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -167,8 +167,6 @@ class Prompts:
         Raises:
             OptionError: the template does not exist, uses an unknown value, fails, or violates the sandbox.
         """
-        from jinja2 import TemplateError
-
         if name not in self._sources:
             raise OptionError(f"no template '{name}'{suggest(name, self._sources)}; known: {', '.join(self._sources)}")
         try:
@@ -183,8 +181,6 @@ class Prompts:
         return "of this package" if self.folder is None else f"in '{self.folder}'"
 
     def _check_syntax(self, names: Iterable[str]) -> None:
-        from jinja2 import TemplateSyntaxError
-
         faults = []
         for name in names:
             try:
@@ -198,8 +194,6 @@ class Prompts:
 
     @cached_property
     def _environment(self) -> Sandbox:
-        from inquitree_gym.prompts.render import sandbox  # Jinja is imported when a text is due
-
         return sandbox(tuple(self._sources.items()))
 
     def __getstate__(self) -> dict[str, object]:

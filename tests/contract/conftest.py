@@ -132,7 +132,7 @@ def toy_installed() -> Iterator[None]:
     """Install the toy kind for the tests of this folder."""
     sys.path.append(str(SITE))
     kinds.installed.cache_clear()
-    kinds.kind("toy").register()
+    kinds.kind("toy")
     yield
     sys.path.remove(str(SITE))
     kinds.installed.cache_clear()

@@ -152,13 +152,14 @@ def test_kinds_that_cannot_be_used_are_named_and_left_out_and_all_others_work(tm
         (info / "entry_points.txt").write_text("\n".join(["[inquitree_gym.kinds]", *lines]))
     code = f"""
 import json, warnings
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    import inquitree_gym
+import inquitree_gym
 from inquitree_gym.errors import OptionError
 from inquitree_gym.kinds import kind, kinds
 import gymnasium as gym
 told = {{}}
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    kinds()
 for name in {sorted(TOLD)!r}:
     try:
         told[name] = kind(name).package

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from inquitree_gym import InquiryEnv, load_tree
 from inquitree_gym.embeddings import tree_vectors
+from inquitree_gym.embeddings.protocol import SIMILARITY_TOLERANCE
 from inquitree_gym.envs import InquiryVectorEnv
 from inquitree_gym.errors import ActionError
-from inquitree_gym.log.records import SIMILARITY_TOLERANCE
 from inquitree_gym.trees.worlds import actual_world, in_world
 from tests.inquiry.test_inquiry import CONCLUDE, EXPLORE, HOSTILE, JUNK, REDO, numbered, openings
 from tests.inquiry.test_vector import row

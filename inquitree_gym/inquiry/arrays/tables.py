@@ -9,6 +9,7 @@ from itertools import accumulate, chain
 import numpy as np
 from numpy.typing import NDArray
 
+from inquitree_gym.embeddings.protocol import SIMILARITY_TOLERANCE
 from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.arrays.loop import ANSWER, CONTEXTS, RESULT_STATES, TEXT_HEAD, Tables, mask_words
@@ -18,7 +19,6 @@ from inquitree_gym.inquiry.menu import Menu, MenuSize
 from inquitree_gym.inquiry.observations import LIMIT, ObservationKey, observation_keys
 from inquitree_gym.inquiry.repeats import ShownText
 from inquitree_gym.inquiry.runtime import RuntimeCache, TreeRuntime
-from inquitree_gym.log.records import SIMILARITY_TOLERANCE
 from inquitree_gym.text_limits import readable
 from inquitree_gym.trees import HINT_LEVELS, Tree
 
