@@ -1,4 +1,4 @@
-"""Work on a Ray cluster: a connection to it, and `map` over its processors."""
+"""`map` over the processors of this machine or of a Ray cluster, and the connection to such a cluster."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from ipaddress import ip_address
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -93,11 +96,13 @@ MAX_DEATHS = 3
 """Deaths of workers after which a piece of work is given up."""
 _MAX_CHUNK = 5_000
 """Most items of one task, whose results lie in memory together."""
+MANY = 2_000
+"""Items from which on the processors of this machine share them."""
 
 
 @contextmanager
 def map_on(address: str | None, path: Path) -> Iterator[Mapped]:
-    """Return a `map` over the processors of a cluster during the block, or the builtin one if ``address`` is None.
+    """Return a `map` over the processors of a cluster during the block, or of this machine if ``address`` is None.
 
     Each processor gets about four chunks of the items, with a copy of the function for each. A chunk whose machine dies
     is worked on again elsewhere. All machines must have ``path`` under the same name. Entering the block raises the
@@ -105,16 +110,35 @@ def map_on(address: str | None, path: Path) -> Iterator[Mapped]:
     or if `MAX_DEATHS` machines or processes have died on one chunk. See `check_processors`, too.
     """
     if address is None:
-        yield map
+        yield _map_here
         return
     with connected(address):
         yield lambda function, items: _map(function, items, path.resolve())
 
 
+def _map_here(function: Callable[[A], R], items: Sequence[A]) -> Iterator[R]:
+    """Map in this process, or from `MANY` items on in one for each processor. See `map_on`."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if len(items) < MANY or cpus == 1:
+        yield from map(function, items)
+        return
+    with ProcessPoolExecutor(cpus, get_context("spawn")) as pool:
+        try:
+            yield from pool.map(function, items, chunksize=_chunk(len(items), cpus))
+        except BrokenProcessPool as error:
+            raise InquiTreeError(
+                "a process of this command was ended, maybe for want of memory; give fewer logs"
+            ) from error
+
+
+def _chunk(items: int, cpus: int) -> int:
+    return min(_MAX_CHUNK, max(1, -(-items // (4 * cpus))))
+
+
 def _map(function: Callable[[A], R], items: Sequence[A], path: Path) -> Iterator[R]:
     ray: Any = require("ray", "ray")
     cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
-    size = min(_MAX_CHUNK, max(1, -(-len(items) // (4 * cpus))))
+    size = _chunk(len(items), cpus)
     task = ray.remote(num_cpus=1, max_retries=MAX_DEATHS - 1)(_work)
     place = inquitree_gym.__version__, os.getcwd(), path
     tasks = (task.remote(function, items[at : at + size], *place) for at in range(0, len(items), size))

@@ -10,16 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from inquitree_gym.cli.flags import SETTINGS, given, kind_values, with_kind_flags
-from inquitree_gym.cli.output import (
-    INTERRUPTED,
-    EnvOption,
-    LogArgument,
-    note,
-    note_missing,
-    plural,
-    progress,
-    write,
-)
+from inquitree_gym.cli.output import INTERRUPTED, EnvOption, LogArgument, note, note_missing, plural, progress, write
 from inquitree_gym.errors import OptionError, require
 from inquitree_gym.kinds import DEFAULT_KIND
 from inquitree_gym.runs.study import ALL

@@ -130,13 +130,7 @@ PLAYERS: dict[str, tuple[Chooser, Answerer]] = {
 
 
 def compare_players(
-    design: Design,
-    level: int,
-    limit: int,
-    *,
-    known: bool = True,
-    episodes: int = 1000,
-    seed: int = 0,
+    design: Design, level: int, limit: int, *, known: bool = True, episodes: int = 1000, seed: int = 0
 ) -> dict[str, PlayerFigures]:
     """Return the figures of all players and of the best fixed course, by name.
 

@@ -7,14 +7,7 @@ from inquitree_gym._lazy import lazy
 if TYPE_CHECKING:
     from inquitree_gym.llm.budget import Budget, BudgetedChat, SpendingCap
     from inquitree_gym.llm.cache import CachedChat, ReplyCache
-    from inquitree_gym.llm.chat import (
-        Chat,
-        ChatMiddleware,
-        Completion,
-        Message,
-        Usage,
-        estimated_tokens,
-    )
+    from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, Usage, estimated_tokens
     from inquitree_gym.llm.litellm import run_sync
     from inquitree_gym.llm.model import MAX_REPLY, ChatModel, MissingKey
     from inquitree_gym.llm.retry import RateLimit, RateLimitedChat, RateLimiter, Reservation, SystemClock

@@ -86,25 +86,22 @@ def score_logs(
 ) -> ScoredRun:
     """Read and score what can be scored, which may be nothing. See `load_run`; ``mapped`` maps over the logs."""
     faults: dict[tuple[Path, str], Sequence[str]] = {}
-    scored: list[ScoredLog] = []
+    scores: list[Score[Any]] = []
+    tasks: dict[tuple[str, str], Any] = {}
     missing = list(logs.foreign)
     for entry, (result, chosen) in zip(logs.entries, mapped(_Scorer(judge), logs.entries), strict=True):
         if isinstance(result, Missing):
             missing.append(result)
         else:
-            scored.append(result)
+            scores.append(result.score)
+            tasks[result.score.kind, result.score.task] = result.task
         if chosen is not None:
             faults.setdefault((entry.home, chosen.kind), chosen.faults)
         if progress is not None:
             progress(entry.spec)
     for (_, name), of_judge in faults.items():
         missing += [Missing(JUDGEMENTS, DAMAGED, fault, name) for fault in of_judge]
-    return ScoredRun(
-        folder=logs.path,
-        scores=tuple(log.score for log in scored),
-        missing=tuple(missing),
-        tasks={(log.score.kind, log.score.task): log.task for log in scored},
-    )
+    return ScoredRun(logs.path, tuple(scores), tuple(missing), tasks)
 
 
 class _Chosen(NamedTuple):

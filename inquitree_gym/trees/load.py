@@ -14,14 +14,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_origin
 
 from inquitree_gym.errors import Fault, OptionError, TreeError, UnknownTreeError, suggest
-from inquitree_gym.trees.catalogue import (
-    RESTRICTED,
-    TREES_VARIABLE,
-    builtin_file,
-    builtin_ids,
-    is_path,
-    user_files,
-)
+from inquitree_gym.trees.catalogue import RESTRICTED, TREES_VARIABLE, builtin_file, builtin_ids, is_path, user_files
 from inquitree_gym.trees.document import MAX_AXES
 from inquitree_gym.trees.fields import FrozenModel, written_digest
 from inquitree_gym.trees.reading import dump_document, read_document, validated

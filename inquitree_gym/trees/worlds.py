@@ -116,12 +116,6 @@ def _place(tree: Tree, axes: Sequence[int], world: World) -> int:
     return place
 
 
-def poles_of(tree: Tree, axes: Sequence[str], world: World) -> str:
-    """Return the key of the text of a result or conclusion item with these axes that is true in a world."""
-    names = [axis.id for axis in tree.axes]
-    return "".join(str(world[names.index(axis)]) for axis in axes)
-
-
 def worlds(tree: Tree, which: str = "any") -> Iterator[World]:
     """Yield every world of a set in the order of their ids. See `poles_in` for the errors."""
     for world in product(*poles_in(tree, which)):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from inquitree_gym import cluster
+from inquitree_gym.errors import InquiTreeError
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.trees import load_tree
@@ -69,6 +72,31 @@ def test_a_comparison_takes_two_runs_or_two_agents(runs, tmp_path: Path, count: 
 
 def test_a_run_compared_with_itself_is_one_run(runs):
     assert "these are 'random-menu'" in inquitree("report", runs[0], runs[0], "--compare").said
+
+
+def test_many_logs_are_scored_by_several_processes_with_the_same_results(runs, tmp_path: Path, monkeypatch):
+    torn = tmp_path / "run"
+    shutil.copytree(runs[0], torn)
+    log = next((torn / "episodes").iterdir())
+    log.write_bytes(log.read_bytes()[:-40])
+
+    def told() -> tuple[str, str, str, bytes]:
+        scored = inquitree("score", torn, "--json")
+        inquitree("report", torn, "--all", "--out", tmp_path / "page")
+        return scored.out, scored.said, str(scored.status), (tmp_path / "page" / "report.html").read_bytes()
+
+    here = told()
+    monkeypatch.setattr(cluster, "MANY", 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    assert told() == here
+    assert log.name in here[1]
+
+
+def test_a_process_that_dies_while_it_scores_is_told(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(cluster, "MANY", 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    with cluster.map_on(None, tmp_path) as mapped, pytest.raises(InquiTreeError, match="a process of this command was"):
+        list(mapped(os._exit, [1, 1]))
 
 
 # view

@@ -15,7 +15,6 @@ from inquitree_gym.trees.worlds import (
     SETS,
     World,
     count_worlds,
-    poles_of,
     world_id,
     worlds,
 )
@@ -111,7 +110,6 @@ def test_the_parity_of_train_differs_between_trees():
 def test_the_key_of_a_text_names_the_poles_in_the_order_of_its_axes():
     tree = tree_of(2, 3, 2)
     assert world_id((1, 2, 0)) == "120"
-    assert (poles_of(tree, ["a3", "a2"], (1, 2, 0)), poles_of(tree, [], (1, 2, 0))) == ("02", "")
     assert tree.keys(["a1", "a2"]) == ("00", "01", "02", "10", "11", "12")
     assert tree.keys([]) == ("",)
 

@@ -7,15 +7,7 @@ from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from inquitree_gym.inquiry.engine import rows as column
-from inquitree_gym.inquiry.engine.rows import (
-    COUNT_BITS,
-    COUNTS,
-    FULL_CREDIT,
-    MOST_POLES,
-    ROW_HEAD,
-    VISIT_BITS,
-    Slots,
-)
+from inquitree_gym.inquiry.engine.rows import COUNT_BITS, COUNTS, FULL_CREDIT, MOST_POLES, ROW_HEAD, VISIT_BITS, Slots
 
 
 class Phase(IntEnum):
