@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import Embedder
-from inquitree_gym.embeddings.protocol import Vectors, embedded
+from inquitree_gym.embeddings.protocol import Vectors
+from inquitree_gym.embeddings.vectors import TextVectors
 from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.trees.schema import wordings
 from research.proposals import (
@@ -84,7 +85,7 @@ def read_cases(cases: Sequence[MatchingCase], embedder: Embedder) -> list[Readin
     """Compare every proposal with the centroids of its candidates."""
     candidates = {text: None for case in cases for node in case.candidates for text in wordings(node)}
     texts = list(candidates | {case.text: None for case in cases})
-    vectors = dict(zip(texts, embedded(embedder, texts), strict=True))
+    vectors = dict(zip(texts, TextVectors("", (), embedder, lasting=False).stored(tuple(texts)), strict=True))
 
     def embed(wanted: Sequence[str]) -> Vectors:
         return np.stack([vectors[text] for text in wanted])

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.embeddings.derived import Manifest
 from inquitree_gym.embeddings.protocol import Vectors
+from inquitree_gym.embeddings.vectors import TextVectors
 from inquitree_gym.errors import OptionError, require
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.meaning import lookup
@@ -156,7 +157,7 @@ def distil(data: TrainingTexts, teacher: MiniLMEmbedder, size: int, folder: Path
 
 def _embedded(texts: Sequence[str], teacher: MiniLMEmbedder, advance: Advance) -> Iterator[Vectors]:
     for start in range(0, len(texts), CHUNK):
-        yield teacher.embed(texts[start : start + CHUNK])
+        yield TextVectors("", (), teacher, lasting=False).stored(tuple(texts[start : start + CHUNK]))
         advance("texts")
 
 

@@ -24,7 +24,7 @@ from inquitree_gym.trees import CANARY
 from tests.contract.conftest import CASES
 
 TASKS = {
-    "inquiry": {"papers": "paper8", "fake_level": 4, "embedder": "all-MiniLM-L6-v2"},
+    "inquiry": {"papers": "paper8", "fake_level": 4},
     "projection": {"papers": "paper12", "form": "claims"},
     "exploration": {"papers": "t1-s1-01", "tools": "all"},
     "toy": {"papers": "bread", "shown": 2},

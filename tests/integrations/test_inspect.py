@@ -149,13 +149,13 @@ def test_the_command_plays_and_scores_the_episodes_of_inquitree_run(tmp_path: Pa
 
 
 def test_settings_reach_the_episode(tmp_path: Path):
-    settings = {"fake_level": 2, "seeds": [7], "max_turns": "5n", "agent": "sceptic", "embedder": "all-MiniLM-L6-v2"}
+    settings = {"fake_level": 2, "seeds": [7], "max_turns": "5n", "agent": "sceptic", "embedder": "hashed-words"}
     log = evaluated(tmp_path / "logs", **settings, episodes=str(tmp_path / "episodes"))
     ((name, episode),) = played(tmp_path / "episodes").items()
     assert name == ("paper2", 2, 7)
     version = load_tree("paper2").version
-    assert log.samples[0].id == f"paper2@{version}/fake_level=2/s7/embedder=all-MiniLM-L6-v2/max_turns=5n"
-    assert (episode.header.rules["max_turns"], episode.header.setup.embedder.name) == ("5n", "all-MiniLM-L6-v2")
+    assert log.samples[0].id == f"paper2@{version}/fake_level=2/s7/embedder=hashed-words/max_turns=5n"
+    assert (episode.header.rules["max_turns"], episode.header.setup.embedder.name) == ("5n", "hashed-words")
     assert (episode.header.agent["name"], episode.header.agent["harness"]) == ("sceptic", "inspect_ai")
 
 

@@ -279,7 +279,7 @@ def test_wrong_options_end_the_command_in_one_line(options, message: str):
 
 
 def test_options_of_the_command_reach_the_episode(tmp_path: Path):
-    options = ("--seed", 1, "--fake-level", 2, "--max-turns", "3n", "--embedder", "all-MiniLM-L6-v2")
+    options = ("--seed", 1, "--fake-level", 2, "--max-turns", "3n", "--embedder", "hashed-words")
     server = Lines("2", *options, "--rules", "paper", "--log", tmp_path / "one.jsonl")
     for text in ('{"text": 1}', "12", "null"):  # texts that look like JSON are texts
         server.move(text)
@@ -287,7 +287,7 @@ def test_options_of_the_command_reach_the_episode(tmp_path: Path):
     episode = read_episode(tmp_path / "one.jsonl")
     header = episode.header
     assert (header.seed, header.rules["fake_level"], header.rules["max_turns"]) == (1, 2, "3n")
-    assert (header.setup.embedder.name, header.rules["decisions"]) == ("all-MiniLM-L6-v2", "tokens")
+    assert (header.setup.embedder.name, header.rules["decisions"]) == ("hashed-words", "tokens")
     assert episode.actions == ('{"text": 1}', "12", "null")
 
 

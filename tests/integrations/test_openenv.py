@@ -260,7 +260,7 @@ def test_wrong_options_end_the_command_in_one_line(options, message: str):
 
 
 def test_other_options_of_the_command_reach_the_episode(tmp_path: Path):
-    options = ("--papers", "2", "--max-turns", "5n", "--embedder", "all-MiniLM-L6-v2", "--rules", "paper")
+    options = ("--papers", "2", "--max-turns", "5n", "--embedder", "hashed-words", "--rules", "paper")
     with serving(*options, "--episodes", tmp_path) as url, GenericEnvClient(base_url=url).sync() as client:
         client.reset(seed=0, paper="2")
         assert client.state()["task"].endswith("/max_turns=5n/rules.preset=paper")
@@ -268,7 +268,7 @@ def test_other_options_of_the_command_reach_the_episode(tmp_path: Path):
     header = read_episode(file).header
     assert (header.rules["max_turns"], header.setup.embedder.name, header.agent) == (
         "5n",
-        "all-MiniLM-L6-v2",
+        "hashed-words",
         {"name": "openenv"},
     )
     assert header.rules["decisions"] == "tokens"

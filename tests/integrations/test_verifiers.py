@@ -118,7 +118,7 @@ def test_settings_reach_the_inquiry_and_the_model(service: Service, tmp_path: Pa
     service.reply = ROTE
     (tmp_path / "prompt.txt").write_text("Explore as you like.", encoding="utf-8")
     taskset = {
-        "papers": "paper8", "seeds": [7], "fake_level": [2], "max_turns": "3n", "embedder": "all-MiniLM-L6-v2",
+        "papers": "paper8", "seeds": [7], "fake_level": [2], "max_turns": "3n", "embedder": "hashed-words",
         "rules": {"redo_turn": True}, "system_prompt": tmp_path / "prompt.txt",
     }  # fmt: skip
     (episode,) = evaluate(
@@ -126,7 +126,7 @@ def test_settings_reach_the_inquiry_and_the_model(service: Service, tmp_path: Pa
     )
     (file,) = (tmp_path / "logs").iterdir()
     header = read_episode(file).header
-    assert (header.seed, header.setup.embedder.name) == (7, "all-MiniLM-L6-v2")
+    assert (header.seed, header.setup.embedder.name) == (7, "hashed-words")
     assert [header.rules[name] for name in ("fake_level", "max_turns", "redo_turn")] == [2, "3n", True]
     assert all(chat[0] == {"role": "system", "content": "Explore as you like."} for chat in service.chats)
     assert "left out here" in service.chats[-1][1]["content"]

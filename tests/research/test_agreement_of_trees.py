@@ -67,7 +67,7 @@ def test_an_added_prerequisite_lowers_the_precision(tree: Tree):
 def test_the_command_prints_what_two_files_share(tree: Tree, tmp_path: Path):
     (tmp_path / "mine.json").write_text(dump_tree(tree), "utf-8")
     done = run_tool(
-        app, tmp_path / "mine.json", "paper12", "--embedder", "all-MiniLM-L6-v2", "--threshold", "0.95", "--json"
+        app, tmp_path / "mine.json", "paper12", "--embedder", "hashed-words", "--threshold", "0.95", "--json"
     )
     assert done.status == 0, done.said
     assert json.loads(done.out)["threshold"] == 0.95

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.embeddings import Embedder
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.inquiry.llm_matcher import LLMReader
 from inquitree_gym.llm import ChatModel, ReplyCache
 from research.blind.readings import blind_sets
@@ -42,15 +42,16 @@ def know(cases: list[MatchingCase]):
 
 
 def test_a_reader_that_knows_the_labels_has_perfect_shares(
-    cases: list[MatchingCase], service: Service, reader: LLMReader, minilm: Embedder
+    cases: list[MatchingCase], service: Service, reader: LLMReader
 ):
     service.reply = know(cases)
-    assert minilm.threshold is not None
-    found = measure_agreement(cases, reader, minilm, threshold=minilm.threshold)
+    local = load_embedder(DEFAULT_EMBEDDER)
+    assert local.threshold is not None
+    found = measure_agreement(cases, reader, local, threshold=local.threshold)
     assert (found.asked.understood.mean, found.asked.misread.mean, found.asked.nearest_study.mean) == (1, 0, 1)
     assert found.asked.foreign.mean == 0
     assert found.asked.proposals == found.local.proposals == len(cases)
-    assert (found.reader, found.embedder, found.unread) == ("llm:gpt-4o-mini", minilm.name, 0)
+    assert (found.reader, found.embedder, found.unread) == ("llm:gpt-4o-mini", local.name, 0)
     assert found.kappa is not None
     assert 0 < found.kappa < found.same < 1
     assert len(service.requests) == len({(case.text, tuple(node.id for node in case.candidates)) for case in cases})
@@ -58,7 +59,7 @@ def test_a_reader_that_knows_the_labels_has_perfect_shares(
 
 def test_the_tool_prints_shares_and_kappa(service: Service, tmp_path: Path):
     service.reply = lambda body: "none"
-    flags = ("--base-url", service.address, "--embedder", "all-MiniLM-L6-v2", "--cache", tmp_path)
+    flags = ("--base-url", service.address, "--cache", tmp_path)
 
     def run(*more: object) -> Done:
         return run_tool(app, *more, *flags)
