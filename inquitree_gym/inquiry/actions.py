@@ -72,7 +72,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         self._as_dict = as_dict
         self._tree: Tree | None = None
         self._vectors: dict[str, FeatureRow] = {}
-        self._rows: dict[tuple[str, int, int, int, tuple[int, ...]], FeatureRow] = {}
+        self._rows: dict[tuple[str, int, int, tuple[int, ...]], FeatureRow] = {}
         self._check(self._inquiry.tasks)
 
     def reset(
@@ -116,7 +116,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
 
     def _observe(self, text: str) -> Observation:
         state = self._inquiry.state
-        key = (text, state.phase, state.hint_level, state.visited, state.tally if self.features.axes else ())
+        key = (text, state.phase, state.hint_level, state.packed)
         row = self._rows.get(key)
         if row is None:
             row = self._rows[key] = self._row(text, state)

@@ -43,7 +43,7 @@ from inquitree_gym.sheets import Sheet, SheetReading, read_sheet
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.worlds import EVEN, in_world
 
-_END = Phase.END  # looked up once, for speed
+_CONCLUSION, _EXAM, _END = Phase.CONCLUSION, Phase.EXAM, Phase.END  # looked up once, for speed
 
 
 class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
@@ -212,14 +212,15 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
         if not isinstance(action, str):
             raise not_a_text_error(action)
         state = last.event.state
-        if state.phase == _END:
+        phase = state.phase
+        if phase == _END:
             raise ResetNeeded("the episode is over; call reset() before the next step()")
         transition = self._advance(runtime, state, action)
         event = transition.event
         if self.expects and event.kind == ObservationKind.RESULT:
             self._showings.append((event.node, event.outcome))
         terminated = event.state.phase == _END
-        conclusion = action if state.phase == Phase.CONCLUSION else self._conclusion
+        conclusion = action if phase == _CONCLUSION else self._conclusion
         reward = self._reward(runtime, transition, conclusion) if terminated else 0.0
         self.last_transition, self._conclusion = transition, conclusion
         if self.render_mode is not None:
@@ -229,14 +230,14 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
     def _advance(self, runtime: TreeRuntime, state: State, action: str) -> Transition:
         """Read an action, and take it."""
         engine, phase = runtime.engine, state.phase
-        if phase == Phase.EXAM and engine.rules.exam == "sheet":
+        if phase == _EXAM and engine.rules.exam == "sheet":
             found = read_sheet(action, engine.layout(state))
             event = engine.answer(state, found.sheet)
             return Transition(Reading(), event, action, phase, found if event.state.phase == _END else None)
         matcher, asked = runtime.matcher, self.asked
         reading = matcher.read(state, action) if asked is None else asked.read(matcher, state, action)
         event = engine.advance(state, reading)
-        if phase != Phase.EXAM:
+        if phase != _EXAM:
             return Transition(reading, event, action, phase)
         known = reading.candidate if reading.candidate < engine.exam.options(state.item) else -1
         self._choices = [*self._choices[: state.item], None if known < 0 else known]

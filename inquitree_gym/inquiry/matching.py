@@ -38,7 +38,8 @@ _READABLE = re.compile(r"[^\W_]")
 _NO_READING = Reading()
 _Read = tuple[Reading, tuple[ShownText, ...] | None]
 """A reading with the texts that the action repeats once they are shown."""
-_SUBTOPIC, _STUDY, _CONCLUSION = Phase.SUBTOPIC, Phase.STUDY, Phase.CONCLUSION  # looked up once, for speed
+# Looked up once, for speed.
+_SUBTOPIC, _STUDY, _CONCLUSION, _EXAM = Phase.SUBTOPIC, Phase.STUDY, Phase.CONCLUSION, Phase.EXAM
 
 
 class Matcher:
@@ -56,8 +57,9 @@ class Matcher:
 
     def read(self, state: State, action: str) -> Reading:
         """Return the reading of ``action`` in ``state``. Only its first `MAX_ACTION_LENGTH` characters count."""
-        if state.phase == _STUDY or state.phase >= _CONCLUSION:
-            return read_letter(action) if state.phase == Phase.EXAM else _NO_READING
+        phase = state.phase
+        if phase == _STUDY or phase >= _CONCLUSION:
+            return read_letter(action) if phase == _EXAM else _NO_READING
         action = action[:MAX_ACTION_LENGTH]
         key = self._key(state, action)
         known = self._cache.get(key)
@@ -203,7 +205,8 @@ class Matcher:
         return decision if decision in _TAKEN[phase] else Decision.NONE
 
     def _key(self, state: State, action: str) -> tuple[int, int, str]:
-        return (state.phase, state.subtopic if state.phase == _SUBTOPIC else -1, action)
+        phase = state.phase
+        return (phase, state.subtopic if phase == _SUBTOPIC else -1, action)
 
     def _names_subtopic(self, text: str) -> bool:
         """Return whether a text at a result, which makes no decision, may name a subtopic."""

@@ -11,6 +11,7 @@ from inquitree_gym.embeddings import Embedder, TreeVectors, tree_vectors
 from inquitree_gym.envs.episode_records import RecordedStep, ServiceReply
 from inquitree_gym.envs.text import Runtimes, Scope, TextEnv, TextRecords
 from inquitree_gym.inquiry.engine import Event, ObservationKind, Phase, Reading, Rules, State, event_values
+from inquitree_gym.inquiry.engine import rows as at
 from inquitree_gym.inquiry.llm_matcher import ReaderAnswer
 from inquitree_gym.sheets import LETTERS
 from inquitree_gym.trees import Tree
@@ -120,14 +121,11 @@ class Transition(NamedTuple):
 
 def public_info(event: Event) -> dict[str, Any]:
     """Return the info that agents may see, as plain values."""
-    state = event.state
+    row = event.row  # read directly, for speed
     return {
-        "state": PHASE_NAMES[state.phase],
-        "turn": state.turn,
-        "accepted": event.accepted,
-        "hint_level": state.hint_level,
-        "forced": event.forced,
-    }
+        "state": PHASE_NAMES[row[at.PHASE]], "turn": row[at.TURN], "accepted": row[at.ACCEPTED] == 1,
+        "hint_level": row[at.HINT_LEVEL], "forced": row[at.FORCED] == 1,
+    }  # fmt: skip
 
 
 def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from datasets import Dataset
 from transformers.utils import get_json_schema
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
-from inquitree_gym.embeddings import Embedder
 from inquitree_gym.errors import ActionError, LogError, OptionError
 from inquitree_gym.integrations.messages import message_row
 from inquitree_gym.integrations.session import play_task
@@ -34,8 +33,9 @@ pytestmark = pytest.mark.weights
 @pytest.fixture
 def spec(tmp_path: Path) -> TRLSpec:
     return TRLSpec(
-        ["paper8"], seeds=[5], fake_level=[4], max_turns=12, rules={"feedback": "reason"}, folder=tmp_path / "logs"
-    )
+        ["paper8"], seeds=[5], fake_level=[4], max_turns=12, rules={"feedback": "reason"}, folder=tmp_path / "logs",
+        embedder="hashed-words",
+    )  # fmt: skip
 
 
 def begun(spec: TRLSpec) -> tuple[TRLEpisode, str]:
@@ -52,7 +52,7 @@ def test_a_row_holds_a_task_and_an_empty_prompt(spec: TRLSpec):
     assert json.loads(row["settings"])["rules"] == {"feedback": "reason"}
 
 
-def test_the_moves_of_an_episode_leave_its_fingerprint_and_reward(spec: TRLSpec, tmp_path: Path, reader: Embedder):
+def test_the_moves_of_an_episode_leave_its_fingerprint_and_reward(spec: TRLSpec, tmp_path: Path):
     episode = play_task(spec.tasks[0], "oracle")
     environment, opening = begun(spec)
     with pytest.raises(ActionError, match="a move "):
@@ -110,7 +110,7 @@ async def one_by_one(environment: TRLEpisode, *texts: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("calls", [side_by_side, one_by_one])
-def test_several_calls_of_one_message_play_one_move(calls: Any, spec: TRLSpec, reader: Embedder):
+def test_several_calls_of_one_message_play_one_move(calls: Any, spec: TRLSpec):
     episode = play_task(spec.tasks[0], "oracle")
     environment, _ = begun(spec)
 
@@ -129,7 +129,7 @@ def test_several_calls_of_one_message_play_one_move(calls: Any, spec: TRLSpec, r
     assert environment._session.episode.fingerprint == episode.fingerprint
 
 
-def test_a_framed_move_is_the_move(spec: TRLSpec, reader: Embedder):
+def test_a_framed_move_is_the_move(spec: TRLSpec):
     episode = play_task(spec.tasks[0], "oracle")
     environment, _ = begun(spec)
     frames = list(FRAMES.values())

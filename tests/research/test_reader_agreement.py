@@ -69,8 +69,11 @@ def test_the_tool_prints_shares_and_kappa(service: Service, tmp_path: Path):
     assert status == 0
     assert (found["asked"]["refused"]["mean"], found["unread"]) == (1, 0)
     assert found["paid"]["replies"] == len(service.requests) > 5
-    status, out, err = run("llm:gpt-4o-mini", "--papers", "paper18", "--max-concurrency", 2)
+    status, out, err = run(
+        "llm:gpt-4o-mini", "--papers", "paper18", "--max-concurrency", 2, "--embedder", "hashed-words"
+    )
     assert status == 0
+    assert "hashed-words" in out
     assert "llm:gpt-4o-mini" in out
     assert "understood" in out
     assert "κ" in err

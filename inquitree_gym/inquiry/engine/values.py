@@ -202,6 +202,11 @@ class State:
         counts = _parts(self.row[start : start + width], COUNT_BITS, COUNTS)
         return tuple(counts[: MOST_POLES * self._slots.axes])
 
+    @property
+    def packed(self) -> tuple[int, ...]:
+        """Tally and visited subtopics in words, as the row has them."""
+        return tuple(self.row[self._slots.tally :])
+
     item = _Column(column.ITEM, int)
     """Conclusion item that the exam asks about, from 0."""
     points = _Column(column.POINTS, int)
