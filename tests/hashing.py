@@ -8,7 +8,6 @@ from functools import cache
 from typing import Self
 
 import numpy as np
-from sklearn.feature_extraction.text import HashingVectorizer
 
 from inquitree_gym.embeddings.local import MINILM, MINILM_DIM, MINILM_THRESHOLD
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
@@ -28,6 +27,8 @@ class HashingEmbedder:
     threshold = MINILM_THRESHOLD
 
     def __init__(self, name: str = MINILM) -> None:
+        from sklearn.feature_extraction.text import HashingVectorizer  # seconds, which many processes need not spend
+
         self.name = name
         self.dim = MINILM_DIM
         self._words = HashingVectorizer(n_features=MINILM_DIM, stop_words="english", norm=None)

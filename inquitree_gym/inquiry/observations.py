@@ -107,6 +107,11 @@ class ObservationRenderer:
         self._reasons = engine.rules.feedback == "reason"
         self._rendered: dict[tuple[int, ...], str] = {}
 
+    @cached_property
+    def keys(self) -> tuple[ObservationKey, ...]:
+        """The keys of all texts, by number. See `observation_keys`."""
+        return tuple(observation_keys(self._tree, self._engine.rules))
+
     def render(self, event: Event) -> str:
         """Return the text of ``event``.
 

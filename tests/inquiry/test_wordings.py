@@ -6,6 +6,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -52,8 +53,15 @@ def visits(engine: Engine) -> Iterator[tuple[int, int]]:
         yield from ((open_ones[0], study) for study in engine.studies_of[open_ones[0]])
 
 
-def shown_in_text(tree: Tree, level: int) -> Shown:
+@cache
+def made(name: str) -> Tree:
+    return TREES[name]()
+
+
+@cache
+def shown_in_text(name: str, level: int) -> Shown:
     """Run every study three times for every seed, and return what the environment in free text shows."""
+    tree = made(name)
     engine = Engine(tree, Rules(fake_level=level, **RULES))
     renderer, found = ObservationRenderer(tree, inquiry_prompts(), engine), {}
     for seed in SEEDS:
@@ -70,10 +78,9 @@ def shown_in_text(tree: Tree, level: int) -> Shown:
 
 @pytest.mark.parametrize("name", TREES)
 def test_of_two_showings_of_one_outcome_a_fake_is_repeated_just_where_the_true_result_would_be(name: str):
-    tree = TREES[name]()
-    plain = shown_in_text(tree, 0)
+    plain = shown_in_text(name, 0)
     for level in LEVELS:
-        shown = shown_in_text(tree, level)
+        shown = shown_in_text(name, level)
         told = 0
         for (seed, study, run), (text, outcome) in shown.items():
             before, outcome_before = shown[seed, study, 1]
@@ -117,14 +124,14 @@ class Letters:
 
 @pytest.mark.parametrize("name", TREES)
 def test_arrays_show_the_same_texts(name: str):
-    tree = TREES[name]()
+    tree = made(name)
     n, studies = len(tree.subtopics), len(tree.studies)
     rules = {**RULES, "threshold": 0.99}
     redo, explore = n + studies, n + studies + 1
     for level in (0, 7):
         env = InquiryBatchEnv(len(SEEDS), tree=tree, embedder=Letters(), observation="index", fake_level=level, **rules)
         env.reset(seed=list(SEEDS))
-        expected, found = shown_in_text(tree, level), 0
+        expected, found = shown_in_text(name, level), 0
         for subtopic, study in visits(Engine(tree, Rules(**rules))):
             for run, action in enumerate([subtopic, n + study, *[redo] * (RUNS - 1), explore]):
                 env.step(np.full(len(SEEDS), action))

@@ -133,8 +133,8 @@ class IndexObserver:
         if not 0 <= number < self._n_texts:
             raise OptionError(f"the number of a text must lie in 0 to {self._n_texts - 1}, got {number}")
         tree = next(tree for tree, first in reversed(self._first.items()) if first <= number)
-        key = tuple(observation_keys(tree, rules))[number - self._first[tree]]
-        return runtimes.get(tree, rules).observations.render_key(key)
+        observations = runtimes.get(tree, rules).observations
+        return observations.render_key(observations.keys[number - self._first[tree]])
 
     def features(self, observations: Ints, runtimes: RuntimeCache, rules: Rules) -> FeatureRow:
         """Return the features of index observations under ``rules``, shape ``(…, size)``."""

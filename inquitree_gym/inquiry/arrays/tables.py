@@ -215,9 +215,8 @@ class TreePool:
     def text(self, start: int, number: int) -> str:
         """Render the text with this number of the tree whose table begins at ``start``."""
         place = int(self.starts.searchsorted(start))
-        runtime = self.trees[place].runtime
-        key = tuple(observation_keys(runtime.task, runtime.rules))[number - self.first_texts[place]]
-        return runtime.observations.render_key(key)
+        observations = self.trees[place].runtime.observations
+        return observations.render_key(observations.keys[number - self.first_texts[place]])
 
     def add(self, trees: Sequence[Tree], rules: Rules, in_use: Collection[int] = ()) -> Ints | None:
         """Add ``trees`` under ``rules`` unless they are there, and keep those whose tables begin at ``in_use``.
