@@ -53,8 +53,16 @@ def test_report_prints_one_table_and_all_of_them_with_an_option(worlds: list[Pat
 
 def test_tables_in_a_file_fit_100_columns(tmp_path: Path):
     trees = ("2", "8", "11", "12", "17")
-    run_study(make_study(agents=("copyist", "oracle"), trees=trees, fake_level=(0, 3), seeds=1), tmp_path)
-    done = inquitree("report", tmp_path, "--all")
+    for name, world in (("drawn", "any"), ("actual", "actual")):
+        rules = {"world": world}
+        study = make_study(agents=("copyist", "oracle"), trees=trees, fake_level=(0, 3), seeds=1, rules=rules)
+        run_study(study, tmp_path / name)
+    brief = inquitree("report", tmp_path / "drawn", tmp_path / "actual", "--compare").out
+    assert max(map(len, brief.splitlines())) <= 100
+    assert "[" not in brief.partition("Paired")[0], "--all prints the intervals"
+    assert brief.count("world=actual") >= 4, "no word is broken"
+    assert brief.count("[") == len(re.findall(r"\[-?\d\.\d\d, -?\d\.\d\d\] ", brief)) > 0
+    done = inquitree("report", tmp_path / "drawn", "--all")
     assert max(map(len, done.out.splitlines())) <= 100
     first = done.out.partition("Answers and coverage")[0]
     assert first.count("[") == first.count("]") == len(re.findall(r"\[-?\d\.\d\d, -?\d\.\d\d\] ", first)) > 0
