@@ -118,8 +118,7 @@ def print_table(title: str, rows: Iterable[list[str]]) -> None:
         table.width = needed
     if needed <= (table.width or out.width):  # no word is folded, and columns that have spaces give way
         for column, *cells in zip(table.columns, heading, *body, strict=True):
-            longest = max(len(word) for cell in cells for word in ("", *cell.split()))
-            column.min_width = max(column.min_width or 0, longest)
+            column.min_width = max(column.min_width or 0, *(len(word) for word in ("", *" ".join(cells).split())))
             column.no_wrap = column.min_width >= max(len(line) for cell in cells for line in ("", *cell.splitlines()))
     out.print(table, crop=False)
 
