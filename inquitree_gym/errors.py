@@ -200,4 +200,4 @@ def plural(number: int, noun: str) -> str:
 
 def plural_of(noun: str) -> str:
     """Return the plural of a noun, such as ``studies`` or ``axes``."""
-    return re.sub(r"(?<![aeiou])y$", "ie", re.sub(r"is$", "e", noun)) + "s"
+    return re.sub(r"(?<!s)$", "s", re.sub(r"(?<![aeiou])y$", "ie", re.sub(r"is$", "e", noun)))

@@ -203,7 +203,7 @@ def report(  # noqa: PLR0913  (one parameter per flag)
         if each.unreviewed:
             note(f"{UNREVIEWED}: {', '.join(each.unreviewed)}")
     if not every:
-        out.print("--all prints the other tables and explains the columns.")
+        out.print("--all prints the other tables and all intervals, and explains the columns.")
     note_missing(dict.fromkeys(missing for run in runs for missing in run.missing))
 
 
@@ -342,14 +342,16 @@ def _print_report(report: Report[Any], kind: str, every: bool) -> None:
     tables: Mapping[str, Sequence[str]] = results.tables or {"Results": shown_of(results)}
     for number, (title, measures) in enumerate(tables.items()):
         if number == 0:
-            print_table(f"{kind}{title}{by}", summary_table(report.table, measures, results))
+            print_table(f"{kind}{title}{by}", summary_table(report.table, measures, results, intervals=every))
         elif every and _has_values(report, measures):
             print_table(f"{kind}{title}", summary_table(report.table, measures, results))
     for replied in replies(report):
         rows = [list(replied.heads), *([each.text for each in line] for line in replied.lines)]
         print_table(f"{kind}{replied.caption}", rows)
     if report.differences:
-        compared = results.compared or shown_of(results)
+        compared = [
+            name for name in results.compared or shown_of(results) if every or name in next(iter(tables.values()))
+        ]
         print_table(f"{kind}Paired differences{by}", differences_table(report.differences, compared, results))
     for further in report.pages.further_results(report):
         if further.rows:

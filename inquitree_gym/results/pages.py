@@ -7,7 +7,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
-from inquitree_gym.errors import OptionError
+from inquitree_gym.errors import OptionError, plural_of
 from inquitree_gym.protocols import UNREVIEWED
 from inquitree_gym.results.listing import Columns, ListedEpisode, address, listed_values, viewed_page, write_list
 from inquitree_gym.results.load import ScoredRun
@@ -158,7 +158,7 @@ def _facts(report: Report[Any]) -> list[tuple[str, str]]:
         (report.clusters, f"{len({score.task for score in scores})}"),
         # The shortest first, so that numbers are in order.
         *(
-            (f"{axis_name(name)}s", ", ".join(sorted(cells[name], key=lambda text: (len(text), text))))
+            (plural_of(axis_name(name)), ", ".join(sorted(cells[name], key=lambda text: (len(text), text))))
             for name in cells
         ),
         ("seeds", f"{len({score.seed for score in scores})}"),

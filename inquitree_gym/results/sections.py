@@ -95,7 +95,7 @@ def paired(report: AnyReport, anchor: str, title: str, found: Sequence[PairedDif
     several = len({tuple(each.cell.items()) for each in drawn}) > 1
     charts = tuple(
         report.name_judge(
-            differences(f"{anchor}-{name}", f"difference in {measure}",
+            differences(f"{anchor}-{name}", f"difference in {report.results.heading(measure)}",
                         {_label(each, several): (each.estimates.get(measure, NO_ESTIMATE),) for each in drawn}),
             measure,
         )

@@ -158,7 +158,7 @@ def task_means(scores: Iterable[AnyScore], measure: Measure[Any]) -> dict[str, f
 
 
 def summary_table(
-    summaries: Iterable[SettingSummary], measures: Sequence[str], results: KindResults[Any, Any]
+    summaries: Iterable[SettingSummary], measures: Sequence[str], results: KindResults[Any, Any], intervals: bool = True
 ) -> Iterator[list[str]]:
     """Yield the rows of a text table, headings first. A mean over fewer tasks than its row has n below it.
 
@@ -166,6 +166,7 @@ def summary_table(
         summaries: rows of one kind.
         measures: names of estimates and facts.
         results: results of the kind, with the headings.
+        intervals: whether each mean has its interval below it.
     """
     rows = list(summaries)
     settings = [
@@ -180,7 +181,7 @@ def summary_table(
     for number, row in enumerate(rows):
         cells = [str(row.cell.get(name, "–")) for name in grid]
         shown = [
-            str(row.facts[name]) if name in row.facts else in_cell(row.estimates.get(name, NO_ESTIMATE), row.tasks)
+            str(row.facts.get(name, in_cell(row.estimates.get(name, NO_ESTIMATE), row.tasks, intervals)))
             for name in measures
         ]
         yield [row.agent, *cells, *(labels[name][number] for name in settings), f"{row.episodes} ({row.tasks})",
@@ -209,10 +210,10 @@ def format_estimate(estimate: Estimate) -> tuple[str, str]:
     return f"{mean:z.{digits + 1}f}", interval
 
 
-def in_cell(estimate: Estimate, tasks: int = 0) -> str:
+def in_cell(estimate: Estimate, tasks: int = 0, interval: bool = True) -> str:
     """Return an estimate as the lines of one cell: mean, interval, and n if it rests on fewer than ``tasks`` tasks."""
     fewer = f"n = {estimate.trees}" if 0 < estimate.trees < tasks else ""
-    return "\n".join(filter(None, (*format_estimate(estimate), fewer)))
+    return "\n".join(filter(None, (*format_estimate(estimate)[: 1 + interval], fewer)))
 
 
 def as_plain(value: Any) -> Any:

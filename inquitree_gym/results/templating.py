@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inquitree_gym.errors import OptionError, visible
+from inquitree_gym.errors import OptionError, plural, visible
 from inquitree_gym.files import write_whole
 from inquitree_gym.results.tables import cell, escaped, markdown
 
@@ -110,5 +110,5 @@ def _environment(package: str = "") -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(cell=lambda value: cell(value).text, escaped=escaped, markdown=markdown)
+    environment.filters.update(cell=lambda value: cell(value).text, plural=plural, escaped=escaped, markdown=markdown)
     return environment

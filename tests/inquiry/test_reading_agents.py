@@ -220,9 +220,9 @@ def test_bayes_concludes_when_nothing_helps_any_more(reader: ReaderEmbedder):
     assert hopeless.turns[0].action == CONCLUDE, "a reading of one axis with two poles is as likely false as true"
 
 
-@pytest.mark.parametrize(("opening", "limit"), [("You have 24 turns before you must conclude.", 24), ("", 10**9)])
+@pytest.mark.parametrize(("opening", "limit"), [("24 turns", 24), ("1 turn", 1), ("", 10**9)])
 def test_the_turn_limit_is_read_from_the_opening(opening: str, limit: int):
-    assert told_limit(opening) == limit
+    assert told_limit(f"You have {opening} before you must conclude.") == limit
 
 
 @pytest.mark.parametrize(("rules", "level"), [({"fake_level": 4}, 4), ({}, 0), ({"rules": "paper"}, None)])

@@ -20,7 +20,7 @@ FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
     "--remote-debugging-pipe",
 )  # fmt: skip
-PHONE, DESKTOP = (390, 844), (1280, 900)
+PHONE, DESKTOP = (360, 740), (1280, 900)
 
 
 class Tab:

@@ -71,15 +71,38 @@ def pages(run: Path) -> dict[str, str]:
     }
 
 
+PAPER = (720, 1040)
+"""Letter paper within its margins."""
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("size", [PHONE, DESKTOP])
 def test_every_page_fits_its_screen_in_both_schemes_and_fetches_nothing(tab: Tab, pages: dict[str, str], size, dark):
     for name, address in pages.items():
         tab.open(address, size, dark)
         assert tab.run("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than the screen"
+        boxes = tab.run(
+            "[...document.querySelectorAll('.controls button')].map(each => each.getBoundingClientRect().toJSON())"
+        )
+        assert all(box["left"] >= 0 and box["right"] <= size[0] for box in boxes), f"a button of {name} is cut"
         shade = tab.run("getComputedStyle(document.body).backgroundColor")
         assert shade == ("rgb(20, 23, 28)" if dark else "rgb(255, 255, 255)")
         assert tab.faults == []
+
+
+def test_every_page_fits_its_paper(tab: Tab, pages: dict[str, str]):
+    for name in ("report", "list", "index", "episode"):
+        tab.open(pages[name], PAPER)
+        tab.send("Emulation.setEmulatedMedia", media="print")
+        assert tab.run("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than the paper"
+        assert not tab.run("[...document.querySelectorAll('.files')].some(each => each.checkVisibility())")
+        tab.send("Emulation.setEmulatedMedia", media="")
+
+
+def test_the_name_of_a_turn_has_its_sign(tab: Tab, pages: dict[str, str]):
+    tab.open(pages["episode"])
+    links = tab.run("[...document.querySelectorAll('.strip a')].map(each => [each.textContent, each.ariaLabel])")
+    assert all(name.endswith(f", {sign}") for sign, name in links if sign in "TF12345")
 
 
 def test_the_list_sorts_filters_searches_and_keeps_the_choice_in_its_address(tab: Tab, pages: dict[str, str]):

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from inquitree_gym.errors import plural_of
 from inquitree_gym.results import load_run
 from inquitree_gym.results.figures import bars, levels
-from inquitree_gym.results.report import build_report
+from inquitree_gym.results.report import ReportOptions, build_report
 from inquitree_gym.results.sections import all_sections
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import own_parts
@@ -53,11 +54,25 @@ def test_report_prints_one_table_and_all_of_them_with_an_option(worlds: list[Pat
 
 def test_tables_in_a_file_fit_100_columns(tmp_path: Path):
     trees = ("2", "8", "11", "12", "17")
-    run_study(make_study(agents=("copyist", "oracle"), trees=trees, fake_level=(0, 3), seeds=1), tmp_path)
-    done = inquitree("report", tmp_path, "--all")
+    for name, world in (("drawn", "any"), ("actual", "actual")):
+        rules = {"world": world}
+        study = make_study(agents=("copyist", "oracle"), trees=trees, fake_level=(0, 3), seeds=1, rules=rules)
+        run_study(study, tmp_path / name)
+    brief = inquitree("report", tmp_path / "drawn", tmp_path / "actual", "--compare").out
+    assert max(map(len, brief.splitlines())) <= 100
+    assert "[" not in brief.partition("Paired")[0], "--all prints the intervals"
+    assert brief.count("world=actual") >= 4, "no word is broken"
+    assert brief.count("[") == len(re.findall(r"\[-?\d\.\d\d, -?\d\.\d\d\] ", brief)) > 0
+    done = inquitree("report", tmp_path / "drawn", "--all")
     assert max(map(len, done.out.splitlines())) <= 100
     first = done.out.partition("Answers and coverage")[0]
     assert first.count("[") == first.count("]") == len(re.findall(r"\[-?\d\.\d\d, -?\d\.\d\d\] ", first)) > 0
+
+
+def test_no_chart_names_a_measure_with_underscores(worlds: list[Path]):
+    sections = all_sections(build_report([load_run(worlds[0])], ReportOptions(paired=True)))
+    captions = [chart.caption for each in sections for chart in each.charts]
+    assert "difference in unaided coverage" in " ".join(captions)
 
 
 def test_only_what_differs_is_named():
@@ -72,6 +87,15 @@ def test_bars_below_zero_are_in_view():
     axes = Figure().subplots()
     bars("return", "return", {"a": (estimate,)}).draw(axes)
     assert axes.get_xlim()[0] < -0.3
+    few = Estimate(0.5, None, None, 2, 2, (0.0, 1.0))
+    bars("return", "return", {"a": (few,)}).draw(other := Figure().subplots())
+    assert other.get_xlim()[0] < -0.02, "the mark of a task at 0 stands clear of the names"
+
+
+def test_names_of_several_things_end_in_one_s():
+    assert [plural_of(noun) for noun in ("tools", "fake level", "axis", "study")] == [
+        "tools", "fake levels", "axes", "studies",
+    ]  # fmt: skip
 
 
 def test_series_of_one_colour_have_different_marks():

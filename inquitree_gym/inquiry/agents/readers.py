@@ -15,7 +15,7 @@ from inquitree_gym.inquiry.observer import axis_beliefs, believe, design_of, obs
 from inquitree_gym.sheets import Sheet
 from inquitree_gym.trees import Tree
 
-_TURNS = re.compile(r"\bYou have ([0-9]+) turns before you must conclude")
+_TURNS = re.compile(r"\bYou have ([0-9]+) turns? before you must conclude")
 _RATE = re.compile(r"\bAbout ([0-9]+) of 10 results are wrong|\bNo result is wrong")
 NO_LIMIT = 10**9
 """Turn limit of an inquiry without one."""

@@ -77,7 +77,7 @@ function showItems() {
 
 function show() {
   const newest = showStory(), left = state.left === null ? "" : `, ${state.left} left`;
-  by("status").textContent = state.over ? "The episode is over." : `Turn ${state.turn + 1}${left}${state.place && ` · at the ${state.place}`}`;
+  by("status").textContent = state.over ? "The episode is over." : `Turn ${state.turn + 1}${left}${state.place && ` · ${state.place}`}`;
   by("form").hidden = state.over;
   by("end").hidden = !state.over;
   document.querySelector(".skip").href = state.over ? "#end" : "#text";
