@@ -165,8 +165,7 @@ def summary_table(
     Args:
         summaries: rows of one kind.
         measures: names of estimates and facts.
-        results: results of the kind, with the headings.
-        intervals: whether each mean has its interval below it.
+        results: results of the kind, with the headings. ``intervals`` puts one below each mean.
     """
     rows = list(summaries)
     settings = [
