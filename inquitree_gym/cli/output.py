@@ -114,8 +114,7 @@ def print_table(title: str, rows: Iterable[list[str]]) -> None:
     if not out.is_terminal:  # no name is folded: the table may be wider than `PIPE_WIDTH`
         table.columns[0].min_width = min(max((len(row[0]) for row in body), default=0), NAME_WIDTH)
     needed = table.__rich_measure__(out, out.options.update(max_width=_ANY_WIDTH)).minimum
-    if not out.is_terminal and needed > out.width:
-        table.width = needed
+    table.width = needed if not out.is_terminal and needed > out.width else None
     if needed <= (table.width or out.width):  # no word is folded, and columns that have spaces give way
         for column, *cells in zip(table.columns, heading, *body, strict=True):
             column.min_width = max(column.min_width or 0, *(len(word) for word in ("", *" ".join(cells).split())))

@@ -349,9 +349,8 @@ def _print_report(report: Report[Any], kind: str, every: bool) -> None:
         rows = [list(replied.heads), *([each.text for each in line] for line in replied.lines)]
         print_table(f"{kind}{replied.caption}", rows)
     if report.differences:
-        compared = [
-            name for name in results.compared or shown_of(results) if every or name in next(iter(tables.values()))
-        ]
+        first = next(iter(tables.values()))
+        compared = [name for name in results.compared or shown_of(results) if every or name in first]
         print_table(f"{kind}Paired differences{by}", differences_table(report.differences, compared, results))
     for further in report.pages.further_results(report):
         if further.rows:

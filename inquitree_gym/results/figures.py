@@ -342,8 +342,7 @@ def _height(rows: int) -> float:
 def _axis_ends(found: Sequence[Estimate]) -> tuple[float, float]:
     """Return the ends of an axis: at most 0 and at least 1, and beyond every mean and interval."""
     ends = [end for each in found for end in (each.mean, each.low, each.high, *each.values) if end is not None]
-    low, high = min([0.0, *ends]), max([1.0, *ends])
-    return low - 0.03 * (high - low) * (low < 0 or any(each.values for each in found)), high * 1.02
+    return min([0.0, *ends]) * 1.05 - 0.03 * any(each.values for each in found), max([1.0, *ends]) * 1.02
 
 
 def _values(found: Sequence[Estimate], field: str) -> NDArray[np.float64]:

@@ -166,15 +166,14 @@ def summary_table(
         summaries: rows of one kind.
         measures: names of estimates and facts.
         results: results of the kind, with the headings.
-        intervals: whether each mean has its interval below it.
+        intervals: whether each mean has one below it.
     """
     rows = list(summaries)
     settings = [
         name for name in ("limit", "rules", "judged_by", "group") if len({getattr(row, name) for row in rows}) > 1
     ]
     grid = list(dict.fromkeys(name for row in rows for name in row.cell))
-    heads = {"judged_by": "judged by", "group": results.clusters}
-    unscored = any(row.unscored for row in rows)
+    heads, unscored = {"judged_by": "judged by", "group": results.clusters}, any(row.unscored for row in rows)
     labels = {name: own_parts([getattr(row, name) for row in rows]) for name in settings}
     yield ["agent", *map(axis_name, grid), *(heads.get(name, name) for name in settings), f"n ({results.clusters})",
            *map(results.heading, measures), *(["unscored"] if unscored else [])]  # fmt: skip
