@@ -256,10 +256,7 @@ def matched(case: MatchingCase, index: int, similarity: float) -> MatchedProposa
 
 
 def match_cases(
-    cases: Sequence[MatchingCase],
-    embedder: Embedder,
-    *,
-    find: Callable[[str], Tree] = load_tree,
+    cases: Sequence[MatchingCase], embedder: Embedder, *, find: Callable[[str], Tree] = load_tree
 ) -> list[MatchedProposal]:
     """Match every proposal with the centroids of its candidates.
 

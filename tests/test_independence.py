@@ -31,10 +31,7 @@ def coverage_of_fakes(level: int) -> float:
     played = engines(level)
     for block in range(BLOCKS):
         shares = [
-            (
-                tree.id,
-                float(np.mean([engine.fake_shown(seed, k, 1) > 0 for k in np.flatnonzero(engine.fakes_of)])),
-            )
+            (tree.id, float(np.mean([engine.fake_shown(seed, k, 1) > 0 for k in np.flatnonzero(engine.fakes_of)])))
             for tree, engine in zip(TREES, played, strict=True)
             for seed in (2 * block, 2 * block + 1)
         ]

@@ -68,8 +68,7 @@ PEERS = (
         ),
     ),
     peer(
-        "ScienceWorld",
-        Setting("boil", "`boil`, easy, in the JVM; random actions that were valid at reset", world=True),
+        "ScienceWorld", Setting("boil", "`boil`, easy, in the JVM; random actions that were valid at reset", world=True)
     ),
     peer(
         "DiscoveryWorld",

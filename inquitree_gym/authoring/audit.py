@@ -62,10 +62,7 @@ class AuditQuestion:
     @property
     def messages(self) -> list[Message]:
         """The request."""
-        return [
-            {"role": "system", "content": PROMPTS.render("audit_system")},
-            {"role": "user", "content": self.prompt},
-        ]
+        return [{"role": "system", "content": PROMPTS.render("audit_system")}, {"role": "user", "content": self.prompt}]
 
 
 class AuditResult(NamedTuple):

@@ -102,8 +102,7 @@ def with_grid_flags(verb: F) -> F:
     """Return a verb with a flag for each field in the grid of a kind. The verb takes them as ``**cell``."""
     about = "Only the episodes at this "
     return with_parameters(
-        verb,
-        (_parameter(name, str | None, None, f"{about}{name.replace('_', ' ')}.") for name in sorted(grid_names())),
+        verb, (_parameter(name, str | None, None, f"{about}{name.replace('_', ' ')}.") for name in sorted(grid_names()))
     )
 
 

@@ -38,13 +38,7 @@ from inquitree_gym.judging.stored import JUDGEMENTS
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import Budget, Usage
 from inquitree_gym.results.logs import DAMAGED, Logs, Missing, find_logs
-from inquitree_gym.results.offline_judging import (
-    JudgingResult,
-    StatedText,
-    judge_texts,
-    recorded_scores,
-    stated_texts,
-)
+from inquitree_gym.results.offline_judging import JudgingResult, StatedText, judge_texts, recorded_scores, stated_texts
 from inquitree_gym.results.score import Score
 from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.results.summary import in_cell

@@ -104,10 +104,7 @@ class ExplorationRuntimes(Runtimes[ExplorationTask, ExplorationRules, Exploratio
     most = 256
 
     def __init__(
-        self,
-        provider: Provider | None,
-        prompts: Prompts,
-        libraries: Callable[[LibrarySpec], Provider] | None = None,
+        self, provider: Provider | None, prompts: Prompts, libraries: Callable[[LibrarySpec], Provider] | None = None
     ) -> None:
         """Create an empty cache. Without a provider each task is played in its own library.
 

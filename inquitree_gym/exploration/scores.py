@@ -22,10 +22,7 @@ Mean = Literal["tasks", "slots"]
 """Units over which F of T3 is averaged."""
 Weights = Literal["eq8", "table"]
 """Weights of the overall score: those of SciExplore's Eq. 8, or those that its Table 3 follows, which sum to 1.2."""
-WEIGHTS: dict[Weights, tuple[float, float, float, float]] = {
-    "eq8": (0.2, 0.2, 0.3, 0.3),
-    "table": (0.2, 0.2, 0.4, 0.4),
-}
+WEIGHTS: dict[Weights, tuple[float, float, float, float]] = {"eq8": (0.2, 0.2, 0.3, 0.3), "table": (0.2, 0.2, 0.4, 0.4)}
 
 
 class Readings(Frozen):

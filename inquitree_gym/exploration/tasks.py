@@ -15,12 +15,7 @@ from inquitree_gym.trees.catalogue import expand_names, is_path, user_files
 from inquitree_gym.trees.reading import dump_document, read_document, validated
 
 TaskLike = str | os.PathLike[str] | ExplorationTask
-FROZEN = (
-    "T1",
-    "T2",
-    "T3",
-    "T4",
-)
+FROZEN = ("T1", "T2", "T3", "T4")
 """Types with frozen tasks, each with a file of one a line."""
 
 

@@ -36,9 +36,7 @@ def register() -> None:
     """Register every environment. Opens no shipped tree. An invalid user tree is left out with a warning."""
     _register("InquiTree", list(builtin_ids()))
     gym.register(
-        "InquiTree-synthetic-v0",
-        entry_point=SYNTHETIC_ENTRY_POINT,
-        vector_entry_point=SYNTHETIC_VECTOR_ENTRY_POINT,
+        "InquiTree-synthetic-v0", entry_point=SYNTHETIC_ENTRY_POINT, vector_entry_point=SYNTHETIC_VECTOR_ENTRY_POINT
     )
     gym.register("InquiTree-synthetic-menu-v0", entry_point=SYNTHETIC_MENU_ENTRY_POINT)
     for tree_id in builtin_ids():

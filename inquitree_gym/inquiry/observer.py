@@ -184,8 +184,7 @@ def start(model: Model, episodes: int = 1) -> Posterior:
     levels = len(model.law)
     sizes = [len(block.worlds) for block in model.blocks]
     return Posterior(
-        np.full((episodes, levels), 1 / levels),
-        tuple(np.full((episodes, levels, size), 1 / size) for size in sizes),
+        np.full((episodes, levels), 1 / levels), tuple(np.full((episodes, levels, size), 1 / size) for size in sizes)
     )
 
 

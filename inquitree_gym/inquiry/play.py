@@ -83,13 +83,7 @@ class InquiryPlay:
         rules = settings.chosen_rules() | {"threshold": settings.threshold}
 
         def make(tree: Tree) -> InquiryEnv:
-            env = InquiryEnv(
-                tree,
-                embedder=embedder,
-                reader=reader,
-                judge=judge,
-                **rules,
-            )
+            env = InquiryEnv(tree, embedder=embedder, reader=reader, judge=judge, **rules)
             env.prompts, env.runtimes = prompts, runtimes
             return env
 

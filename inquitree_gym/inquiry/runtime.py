@@ -145,11 +145,7 @@ def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str,
     }
 
 
-_SUBTOPIC_KINDS = (
-    ObservationKind.SUBTOPIC,
-    ObservationKind.SUBTOPIC_HINT,
-    ObservationKind.DECLINED,
-)
+_SUBTOPIC_KINDS = (ObservationKind.SUBTOPIC, ObservationKind.SUBTOPIC_HINT, ObservationKind.DECLINED)
 
 
 class InquiryRecords(TextRecords[Tree, Rules, TreeRuntime, Transition]):

@@ -198,8 +198,7 @@ def readings(report: InquiryReport) -> Section:
         [
             name,
             *linked(
-                (tally.choices, *map(tally.share, OUTCOMES), *(tally.reasons[reason] for reason in REASONS)),
-                agent=name,
+                (tally.choices, *map(tally.share, OUTCOMES), *(tally.reasons[reason] for reason in REASONS)), agent=name
             ),
         ]
         for name, tally in tallies.items()

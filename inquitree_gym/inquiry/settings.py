@@ -69,8 +69,7 @@ class InquirySettings(KindSettings):
     rules: Annotated[
         dict[str, bool | int | float | str], BeforeValidator(_by_name), TableField(PRESET, pairs="rule")
     ] = Field(
-        default_factory=dict,
-        description="Preset of the rules, default or paper, or a table of rules that override it.",
+        default_factory=dict, description="Preset of the rules, default or paper, or a table of rules that override it."
     )
     max_turns: Annotated[int | str | None, BeforeValidator(_limit)] = Field(
         default="3n",

@@ -124,9 +124,7 @@ class EpisodeEnvironment(Environment[EpisodeAction, EpisodeObservation, EpisodeS
     def get_metadata(self) -> EnvironmentMetadata:
         """Describe the environment."""
         return EnvironmentMetadata(
-            name=ENV_NAME,
-            description="Research environments made of papers, in free text.",
-            version=__version__,
+            name=ENV_NAME, description="Research environments made of papers, in free text.", version=__version__
         )
 
     def list_splits(self) -> list[str]:

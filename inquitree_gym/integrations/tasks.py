@@ -89,11 +89,7 @@ class OwnTask(EpisodeTask):
 
 
 def make_tasks(
-    papers: str | Sequence[str] = ALL,
-    *,
-    env: str = DEFAULT_KIND,
-    seeds: int | Sequence[int] = 5,
-    **settings: Any,
+    papers: str | Sequence[str] = ALL, *, env: str = DEFAULT_KIND, seeds: int | Sequence[int] = 5, **settings: Any
 ) -> tuple[EpisodeTask, ...]:
     """Return the episodes of each task, cell and seed, task by task.
 

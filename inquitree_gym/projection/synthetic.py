@@ -36,12 +36,7 @@ class SyntheticProjectionEnv(ProjectionEnv):
 
     @unpack_keywords(ProjectionEnv.__init__, ProjectionKeywords)
     def __init__(
-        self,
-        *,
-        split: str = "train",
-        claims: Count = 5,
-        deducible: float = 1.0,
-        **keywords: Unpack[ProjectionKeywords],
+        self, *, split: str = "train", claims: Count = 5, deducible: float = 1.0, **keywords: Unpack[ProjectionKeywords]
     ) -> None:
         """See the class for the arguments.
 

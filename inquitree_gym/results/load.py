@@ -79,10 +79,7 @@ def load_run(
 
 
 def score_logs(
-    logs: Logs,
-    progress: Callable[[EpisodeSpec], None] | None = None,
-    judge: str | None = None,
-    mapped: Mapped = map,
+    logs: Logs, progress: Callable[[EpisodeSpec], None] | None = None, judge: str | None = None, mapped: Mapped = map
 ) -> ScoredRun:
     """Read and score what can be scored, which may be nothing. See `load_run`; ``mapped`` maps over the logs."""
     faults: dict[tuple[Path, str], Sequence[str]] = {}

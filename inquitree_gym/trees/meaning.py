@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from inquitree_gym.errors import Fault
 from inquitree_gym.trees.document import Candidate, Study, Subtopic
 from inquitree_gym.trees.fields import HINT_LEVELS
-from inquitree_gym.trees.rules import (
-    MAX_FALL,
-    MAX_SIBLING_SIMILARITY,
-    MIN_LAST_HINT_SIMILARITY,
-    fault,
-)
+from inquitree_gym.trees.rules import MAX_FALL, MAX_SIBLING_SIMILARITY, MIN_LAST_HINT_SIMILARITY, fault
 from inquitree_gym.trees.schema import Embed, Tree, centroids
 
 Target = Subtopic | Study

@@ -42,8 +42,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command()
 def measure(
     adapter: Annotated[
-        Path | None,
-        typer.Option(help="File of an adapter that python -m research.reader wrote."),
+        Path | None, typer.Option(help="File of an adapter that python -m research.reader wrote.")
     ] = None,
     papers: Annotated[str, typer.Option(help="all, or ids and paper numbers, comma-separated.")] = ALL,
 ) -> None:

@@ -23,14 +23,7 @@ from inquitree_gym.errors import OptionError, require
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.meaning import lookup
 from research.proposals import MatchingCase, case_similarities
-from research.static.fitting import (
-    PIECES,
-    Indices,
-    TableFit,
-    Vocabulary,
-    make_vocabulary,
-    save_static,
-)
+from research.static.fitting import PIECES, Indices, TableFit, Vocabulary, make_vocabulary, save_static
 
 THRESHOLD_GRID = np.round(np.arange(0.20, 0.8001, 0.005), 3)
 """Candidate thresholds of a calibration."""

@@ -34,10 +34,7 @@ OUTLINE: dict[str, Any] = {
             "name": "Conditions",
             "text": "How do the conditions of a night relate to the calls of the frogs in reed beds?",
         },
-        {
-            "name": "Callers",
-            "text": "How do the calls of marked males relate to their bodies and to where they sit?",
-        },
+        {"name": "Callers", "text": "How do the calls of marked males relate to their bodies and to where they sit?"},
         {"name": "Listeners", "text": "What do females and silent males do when calls are played back to them?"},
         {"name": "Lamps", "text": "What happens to calls and choruses of the reed bed on nights with street lamps?"},
     ],

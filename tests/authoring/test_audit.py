@@ -339,6 +339,6 @@ def test_the_commands_of_the_page_work_as_they_stand(
         if command.startswith("check"):
             Path("bread.json").write_text(dump_tree(load_tree("bread.json").model_copy(update={"reviewed": False})))
     assert {command: done.status for command, done in ended.items() if done.status not in (0, 1)} == {
-        "review bread.json --page": 2,  # without a free port, so that it does not wait
+        "review bread.json --page": 2  # without a free port, so that it does not wait
     }
     assert load_tree("bread.json").reviewed is True, "no row was left to decide"

@@ -68,10 +68,7 @@ def test_a_log_of_another_version_or_an_unknown_kind_is_refused(kind_case: KindC
     task = document["task"] | {"kind": f"{name}s"}
     for changes, told in (
         ({"log_version": LOG_VERSION + 1}, f"must have log_version {LOG_VERSION}, got {LOG_VERSION + 1}. Read it with"),
-        (
-            {"task": task},
-            rf"'{name}s' \(did you mean '{name}'\?\); known: inquiry, projection, exploration, toy",
-        ),
+        ({"task": task}, rf"'{name}s' \(did you mean '{name}'\?\); known: inquiry, projection, exploration, toy"),
     ):
         file.write_text("".join([json.dumps(document | changes) + "\n", *turns]))
         with pytest.raises(LogError, match=told) as caught:

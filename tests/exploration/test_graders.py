@@ -21,12 +21,7 @@ def observed(gold, answer):
         return given.verdict
     if isinstance(given, CitationGrade):
         return [[slot.right, slot.given - slot.right, slot.gold] for slot in given.slots]
-    return {
-        "keys": given.keys.right,
-        "cells": given.attributes.right,
-        "rows": given.rows.right,
-        "format": given.format,
-    }
+    return {"keys": given.keys.right, "cells": given.attributes.right, "rows": given.rows.right, "format": given.format}
 
 
 @pytest.mark.parametrize(("name", "answer", "expected", "why"), TABLE["answers"])

@@ -164,11 +164,7 @@ def test_only_the_first_3n_turns_count_at_3n(tree: Tree, late: int, expected: fl
 
 @pytest.mark.parametrize(
     ("rules", "bounds"),
-    [
-        ({"max_turns": None}, (9, None)),
-        ({"max_turns": 40}, (9, 40)),
-        ({"feedback": "hint", "max_turns": 5}, (9, 33)),
-    ],
+    [({"max_turns": None}, (9, None)), ({"max_turns": 40}, (9, 40)), ({"feedback": "hint", "max_turns": 5}, (9, 33))],
 )
 def test_bounds_follow_the_rules_of_the_episode(tree: Tree, rules: dict, bounds: tuple):
     path = read_trajectory(episode_of(tree, enter("s1"), **rules), tree)

@@ -11,14 +11,7 @@ from typer.testing import CliRunner
 from inquitree_gym.baselines import BayesAgent
 from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.recall import (
-    RECALL,
-    RECALL_GAP,
-    RIGHT_ELSEWHERE,
-    RIGHT_THERE,
-    Answer,
-    recall_gap,
-)
+from inquitree_gym.inquiry.recall import RECALL, RECALL_GAP, RIGHT_ELSEWHERE, RIGHT_THERE, Answer, recall_gap
 from inquitree_gym.inquiry.sections import paired_worlds
 from inquitree_gym.results import score_episode
 from inquitree_gym.rollout import play

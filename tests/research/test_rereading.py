@@ -23,17 +23,8 @@ from inquitree_gym.runs.specs import EpisodeSpec
 from inquitree_gym.runs.study import StudyConfig
 from inquitree_gym.trees import Tree, load_tree
 from research.rereading.__main__ import app
-from research.rereading.rematch import (
-    GRID,
-    RematchedEpisode,
-    rematch_episode,
-    rematch_run,
-)  # fmt: skip
-from research.rereading.summaries import (
-    changed_turns,
-    rematch_summaries,
-    threshold_curve,
-)  # fmt: skip
+from research.rereading.rematch import GRID, RematchedEpisode, rematch_episode, rematch_run  # fmt: skip
+from research.rereading.summaries import changed_turns, rematch_summaries, threshold_curve  # fmt: skip
 from tests.results.html import Page
 
 CELL = EpisodeSpec("random-menu", "paper8", (("fake_level", 4),), 0)

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees.schema import Tree
-from inquitree_gym.trees.worlds import (
-    SETS,
-    World,
-    count_worlds,
-    world_id,
-    worlds,
-)
+from inquitree_gym.trees.worlds import SETS, World, count_worlds, world_id, worlds
 from tests.worlds import draw_world, read, world_document, world_trees
 
 SEEDS = st.integers(-(2**63), 2**65)

@@ -135,11 +135,7 @@ def _values(paper: PaperFacts, changed: str) -> dict[str, object]:
     """Return the values of the placeholders of a sentence."""
     values = {name: getattr(paper, name) for name in ("factor", "quantity", "thing", "condition", "tool")}
     values |= {name.capitalize(): values[name][:1].upper() + values[name][1:] for name in ("factor", "quantity")}
-    values |= {
-        "subject": SCIENCES[paper.science].subject,
-        "changed": changed,
-        "change": f"{paper.change} %",
-    }
+    values |= {"subject": SCIENCES[paper.science].subject, "changed": changed, "change": f"{paper.change} %"}
     return values | {"enrolled": paper.enrolled, "completed": paper.completed, "number": paper.abstract_number}
 
 

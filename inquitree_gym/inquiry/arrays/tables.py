@@ -264,8 +264,5 @@ class TreePool:
         names = ("readings", "masks")
         joined = {name: np.concatenate([getattr(each, name) for each in parts]) for name in names}
         self.tables = Tables(
-            trees=np.concatenate(engines),
-            texts=np.concatenate(joined_texts),
-            vectors=np.zeros(0, np.float32),
-            **joined,
+            trees=np.concatenate(engines), texts=np.concatenate(joined_texts), vectors=np.zeros(0, np.float32), **joined
         )

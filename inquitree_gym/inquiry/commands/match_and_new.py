@@ -25,8 +25,7 @@ app = typer.Typer()
 def match_text(
     tree: TreeArgument,
     text: Annotated[
-        str | None,
-        typer.Argument(metavar="TEXT", help="The action; by default each line of standard input is one."),
+        str | None, typer.Argument(metavar="TEXT", help="The action; by default each line of standard input is one.")
     ] = None,
     subtopic: Annotated[str | None, typer.Option(help="Read a design for this subtopic.")] = None,
     at_result: Annotated[bool, typer.Option("--result", help="Read a reply to a result.")] = False,

@@ -130,9 +130,7 @@ def test_five_claims_and_three_extras_take_42_requests_or_4_in_a_table(service: 
     task = TASK.model_copy(update={"disclosure": TASK.disclosure.model_copy(update={"claims": five_claims()})})
     found = {}
     for alignment, requests in (("pairs", 42), ("table", 4)):
-        service.begin(
-            Model(extraneous=json.dumps(["Ovens are hot.", "Flour is white.", "Tins are round."])),
-        )
+        service.begin(Model(extraneous=json.dumps(["Ovens are hot.", "Flour is white.", "Tins are round."])))
         service.reply._analogous = lambda asked: as_json(asked, claims)
         found[alignment] = asyncio.run(
             judge_of(service, tmp_path / alignment, alignment=alignment).judge(task, TEXT)
