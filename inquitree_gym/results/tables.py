@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
+from inquitree_gym.errors import visible
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import format_estimate
 
@@ -60,7 +61,8 @@ def make_table(
 
 def linked(values: Iterable[object], **selection: object) -> list[TableCell]:
     """Return cells that link to the episodes of a selection, such as ``agent="oracle", fakes=3``."""
-    link = urlencode(selection, errors="replace")
+    named = {name: visible(str(value)) for name, value in selection.items()}  # as the list of episodes shows it
+    link = urlencode(named, errors="replace")
     return [replace(cell(value), link=link) for value in values]
 
 
