@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from inquitree_gym.errors import OptionError
 from inquitree_gym.integrations.session import EpisodeSession, check_move
 from inquitree_gym.loopback import FRAMED_BY_NONE, PageServer
-from inquitree_gym.results.report import pages_of
+from inquitree_gym.results.report import KindPages, pages_of
 from inquitree_gym.results.tables import Table
 from inquitree_gym.results.templating import render
 from inquitree_gym.results.viewer import write_view
@@ -46,7 +46,7 @@ def page_state(session: EpisodeSession, observer: bool = False) -> dict[str, Any
         "items": [[number, list(zip(LETTERS, statements, strict=False))] for number, statements in items],
         "over": over,
         "found": None if found is None else asdict(found),
-        "observer": observer,
+        "observer": type(pages).beliefs is not KindPages.beliefs,
         "beliefs": None if beliefs is None else _plain(beliefs),
         "score": None if score is None else {"reward": score.reward, **score.metrics},
         "log": str(session.file),

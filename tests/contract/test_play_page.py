@@ -411,6 +411,13 @@ def test_the_switch_shows_and_hides_beliefs_and_faults_are_announced(tab: Tab, s
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize(("kind", "hidden"), [("inquiry", False), ("toy", True)])
+def test_the_observer_has_a_place_where_the_kind_has_one(tab: Tab, start: Start, kind: str, hidden: bool):
+    tab.open(start(task_of(kind)).address)
+    assert shown(tab, "by('observer-part').hidden") == hidden
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("size", [PHONE, DESKTOP])
 def test_the_page_fits_its_screen_in_both_schemes(tab: Tab, start: Start, size: tuple[int, int], dark: bool):

@@ -81,6 +81,7 @@ function show() {
   by("form").hidden = state.over;
   by("end").hidden = !state.over;
   document.querySelector(".skip").href = state.over ? "#end" : "#text";
+  by("observer-part").hidden = !state.observer;
   by("found-part").hidden = !state.found;
   if (state.found) by("found").replaceChildren(make("ul", "", outline(state.found)));
   showBeliefs();
