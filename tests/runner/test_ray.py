@@ -255,12 +255,13 @@ def test_a_node_that_dies_costs_no_episode_and_only_requests_in_flight_are_paid_
         with lock:
             asked[json.dumps(body, sort_keys=True)] += 1
             number = asked.total()
-        if number <= slots:  # all slots play at once, so both nodes do, with half of the slots each
+        # All slots play at once, so both nodes do, with half of them each; when one dies, all have a request in flight.
+        if number <= slots or 2 * slots < number <= 3 * slots:
             begun.wait(WAIT_AT_MOST)
         if number == 3 * slots:
             kill_node(head, second, rote)
             gone.set()
-        elif number > 3 * slots:
+        elif number > 2 * slots:
             gone.wait(WAIT_AT_MOST)
         return play(body)
 
