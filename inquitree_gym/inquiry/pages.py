@@ -364,7 +364,8 @@ class InquiryPages(KindPages):
 
     def csvs(self, report: Report[InquiryDetail]) -> Mapping[str, str]:
         """Return vigilance over the course of inquiries, if fakes were shown."""
-        return {"-vigilance.csv": sections.vigilance_csv(report)} if sections.vigilance_trends(report) else {}
+        found = sections.vigilance_trends(report)
+        return {"-vigilance.csv": sections.vigilance_csv(found)} if found else {}
 
     def further_results(self, report: Report[InquiryDetail]) -> Iterator[FurtherResult]:
         """Yield the recall gap."""

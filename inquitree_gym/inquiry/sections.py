@@ -295,10 +295,10 @@ def vigilance_trends(report: InquiryReport) -> dict[str, VigilanceTrend]:
     return {name: each for name, each in found.items() if each is not None}
 
 
-def vigilance_csv(report: InquiryReport) -> str:
+def vigilance_csv(found: dict[str, VigilanceTrend]) -> str:
     """Return vigilance by showing, position and context, and its slopes, as CSV."""
     heads = ("agent", "by", "part", "measure", "mean", "low", "high", "trees", "fakes", "trues")
-    return as_csv(heads, _csv_lines(vigilance_trends(report)))
+    return as_csv(heads, _csv_lines(found))
 
 
 def _csv_lines(found: dict[str, VigilanceTrend]) -> Iterator[tuple[object, ...]]:

@@ -199,12 +199,12 @@ class Report(Generic[D]):
         """Word for one task."""
         return self.clusters.removesuffix("s")
 
-    @property
+    @cached_property
     def grid(self) -> tuple[str, ...]:
         """Names on the grid of the kind."""
         return tuple(dict.fromkeys(name for score in self.scores for name in score.cell))
 
-    @property
+    @cached_property
     def judged_by(self) -> str:
         """Names and versions of the judges of the tables and figures."""
         return ", ".join(dict.fromkeys(score.judged_by for score in self.scores if score.judged_by))

@@ -67,6 +67,26 @@ def test_the_page_holds_every_section_and_figure(files: list[Path]):
     assert page.has("meta", name="viewport")
 
 
+class Cell(dict):
+    """A cell that counts how often it is read."""
+
+    reads = 0
+
+    def __iter__(self):
+        Cell.reads += 1
+        return super().__iter__()
+
+
+def test_the_work_grows_with_the_episodes_and_not_with_their_square(tmp_path: Path):
+    found = []
+    for count in (30, 60):
+        made = (score(f"t{i % 3}", 1, 0, seed=i, steps=FAKES, fake_level=3) for i in range(count))
+        before = Cell.reads
+        write_report([run_of(*(replace(each, cell=Cell(each.cell)) for each in made))], tmp_path)
+        found.append(Cell.reads - before)
+    assert count <= found[1] < 2.5 * found[0]
+
+
 @pytest.mark.e2e
 @pytest.mark.usefixtures("drawn")
 def test_figures_take_their_colours_from_the_page(run: ScoredRun, tmp_path: Path):

@@ -42,7 +42,7 @@ class Batch:
         """Results of the last step or reset, each an array with an entry or a row for each inquiry."""
         bounds = np.linspace(0, num_envs, min(threads, num_envs) + 1).astype(int).tolist()
         self._parts = list(pairwise(bounds))
-        self._threads = ThreadPoolExecutor(threads) if threads > 1 and self._functions.compiled else None
+        self._threads = ThreadPoolExecutor(threads - 1) if threads > 1 and self._functions.compiled else None
         self.load()
 
     @property
@@ -103,7 +103,9 @@ class Batch:
         if self._threads is None:
             self._functions.step(0, self.num_envs, *shared, told)
         else:
-            jobs = [self._threads.submit(self._functions.step, *part, *shared, told) for part in self._parts]
+            own, *others = self._parts
+            jobs = [self._threads.submit(self._functions.step, *part, *shared, told) for part in others]
+            self._functions.step(*own, *shared, told)
             for job in jobs:
                 job.result()
         ended: Ints = self.told.ended.nonzero()[0]
