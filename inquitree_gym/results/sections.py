@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -12,7 +12,7 @@ from inquitree_gym.results.comparison import PairedDifference
 from inquitree_gym.results.cutoff import CutoffSplit, player_label
 from inquitree_gym.results.figures import Chart, Curves, bars, differences, dots, levels
 from inquitree_gym.results.report import Report, Section, cell_words, file_name, replies, selection, shown_of
-from inquitree_gym.results.score import EpisodeCost, Score
+from inquitree_gym.results.score import EpisodeCost
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import (
     NO_ESTIMATE,
@@ -20,6 +20,7 @@ from inquitree_gym.results.summary import (
     Setting,
     SettingSummary,
     axis_name,
+    grouped,
     setting_of,
     task_means,
 )
@@ -67,9 +68,9 @@ def tasks(report: AnyReport) -> Section:
     rows = report.pooled if len(report.pooled) <= MAX_COLUMNS else report.base
     several = len({row.place for row in rows}) > 1
     heads = [f"{report.name(row)}, {cell_words(row.cell)}" if several else report.name(row) for row in rows]
-    charts, tables = [], []
+    charts, tables, of_setting = [], [], grouped(report.scores, setting_of)
     for title, measure in report.pages.maps(report.results).items():
-        means = {row.setting: task_means(_of_setting(report, row.setting), measure) for row in rows}
+        means = {row.setting: task_means(of_setting.get(row.setting, ()), measure) for row in rows}
         if not any(means.values()):
             continue  # no episode has this measure
         ranked = _ranked(report, means)
@@ -270,10 +271,6 @@ def _ranked(report: AnyReport, means: Mapping[Setting, Mapping[str, float]]) -> 
         return known
     values = {task: [of[task] for of in means.values() if task in of] for task in known}
     return sorted(known, key=lambda task: -(fmean(values[task]) if values[task] else 0.0))
-
-
-def _of_setting(report: AnyReport, setting: Setting) -> Iterator[Score[Any]]:
-    return (score for score in report.scores if setting_of(score) == setting)
 
 
 def _split_table(report: AnyReport, splits: Sequence[CutoffSplit]) -> Table:
