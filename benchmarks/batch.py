@@ -37,6 +37,7 @@ ROWS = 64
 VIEWS: dict[str, tuple[dict[str, Any], tuple[float, float] | None]] = {
     "index observations, infos=False": ({"observation": "index", "infos": False}, None),
     "index observations": ({"observation": "index"}, (3.0, 1.7)),
+    "index observations, threads=2": ({"observation": "index", "threads": 2}, None),
     "features, infos=False": ({"infos": False}, None),
     "features": ({}, (1.5, 0.85)),
     "features of 64 coefficients, infos=False, copy=False": ({"text_dim": 64, "infos": False, "copy": False}, None),
