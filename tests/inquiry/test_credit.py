@@ -29,7 +29,7 @@ QUARTERS = {0: 4, 1: 4, 2: 1, 3: 0, 4: 0}
 def test_a_showing_has_the_lower_credit_of_its_nodes_fixed_at_their_first_choice(
     tree: Tree, rules: Rules, actions, repeats: list[bool], seed: int
 ):
-    """Credit is what the events alone add up to: hints and first choices, without what was taken back."""
+    """Credit is what the events alone add up to: hints and first choices, without the full ones taken back."""
     engine = Engine(tree, rules)
     event = engine.start(seed)
     hints, credit = {}, {}
@@ -46,7 +46,8 @@ def test_a_showing_has_the_lower_credit_of_its_nodes_fixed_at_their_first_choice
         if event.kind == ObservationKind.SUBTOPIC:
             key = ("subtopic", event.node)
             credit.setdefault(key, 0 if lost else QUARTERS[hints.get(key, 0)])
-        if event.kind == ObservationKind.DECLINED and not event.state.visits[event.node]:
+        taken_back = event.kind == ObservationKind.DECLINED and not event.state.visits[event.node]
+        if taken_back and credit["subtopic", event.node]:  # what is lost stays lost
             del credit["subtopic", event.node]
         if event.kind == ObservationKind.RESULT:
             key = ("study", event.node)
