@@ -110,19 +110,19 @@ def map_on(address: str | None, path: Path) -> Iterator[Mapped]:
     or if `MAX_DEATHS` machines or processes have died on one chunk. See `check_processors`, too.
     """
     if address is None:
-        yield _map_here
+        yield map_here
         return
     with connected(address):
         yield lambda function, items: _map(function, items, path.resolve())
 
 
-def _map_here(function: Callable[[A], R], items: Sequence[A]) -> Iterator[R]:
-    """Map in this process, or from `MANY` items on in one for each processor. See `map_on`."""
+def map_here(function: Callable[[A], R], items: Sequence[A], many: int | None = None) -> Iterator[R]:
+    """Map in this process, or from ``many`` items on, by default `MANY`, in one for each processor."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if len(items) < MANY or cpus == 1:
+    if len(items) < (MANY if many is None else many) or cpus == 1:
         yield from map(function, items)
         return
-    with ProcessPoolExecutor(cpus, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(min(cpus, len(items)), get_context("spawn")) as pool:
         try:
             yield from pool.map(function, items, chunksize=_chunk(len(items), cpus))
         except BrokenProcessPool as error:

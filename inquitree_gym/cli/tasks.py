@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from itertools import repeat
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -31,6 +28,7 @@ from inquitree_gym.cli.output import (
     progress,
     write,
 )
+from inquitree_gym.cluster import map_here
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.errors import SEVERITIES, Fault, LogError, OptionError, TreeError, UnknownTreeError, plural
 from inquitree_gym.files import MAX_TASK, open_input
@@ -119,9 +117,11 @@ def check(
         _mend(name, env)
     faults: dict[str, list[Fault]] = {}
     aids: Mapping[str, Sequence[list[str]]] = {}
-    alone = repeat(len(names) == 1 and not as_json)
-    with progress("checking", len(names)) as advance, _workers(names, embedder) as apply:
-        for name, checked in zip(names, apply(_checked, names, repeat(embedder), repeat(env), alone), strict=True):
+    check = partial(_checked, embedder=embedder, env=env, alone=len(names) == 1 and not as_json)
+    # A local embedder uses one thread; without one, a process would cost more than the checks.
+    apply = map if embedder == "none" or embedder.startswith("litellm:") else partial(map_here, many=MANY)
+    with progress("checking", len(names)) as advance:
+        for name, checked in zip(names, apply(check, names), strict=True):
             faults[name], aids = checked
             advance(name)
     if as_json:
@@ -207,16 +207,6 @@ def _print_faults(faults: dict[str, list[Fault]]) -> None:
         out.print(Text(f"{name}: {', '.join(words) or 'clean'}"), soft_wrap=True)
         for fault in found:
             out.print(Text(f"  {fault.severity} {fault.code} {fault}"))
-
-
-@contextmanager
-def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator[Checked]]]:
-    """Yield a ``map`` for checks: over processes for many tasks, since a local embedder uses one thread."""
-    if len(names) < MANY or embedder == "none" or embedder.startswith("litellm:"):
-        yield map
-        return
-    with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names)), get_context("spawn")) as pool:
-        yield pool.map
 
 
 def _checked(name: str, embedder: str, env: str | None, alone: bool) -> Checked:

@@ -149,8 +149,9 @@ def distil(data: TrainingTexts, teacher: MiniLMEmbedder, size: int, folder: Path
 
 
 def _embedded(texts: Sequence[str], teacher: MiniLMEmbedder, advance: Advance) -> Iterator[Vectors]:
+    vectors = TextVectors("", (), teacher, lasting=False)
     for start in range(0, len(texts), CHUNK):
-        yield TextVectors("", (), teacher, lasting=False).stored(tuple(texts[start : start + CHUNK]))
+        yield vectors.stored(tuple(texts[start : start + CHUNK]))
         advance("texts")
 
 
